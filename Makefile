@@ -1,0 +1,41 @@
+# Every target works on a fresh machine with Go 1.26; tools are built from
+# tools.mod, so that their dependencies stay out of go.mod.
+TOOL = go tool -modfile=tools.mod
+TESTFLAGS ?=
+
+.PHONY: run build check lint test short cover soak fuzz bench
+
+run: build ## build and start the service with an embedded NATS server
+	./bin/zlink-nats serve
+
+build: ## build the program into bin/
+	go build -trimpath -o bin/zlink-nats ./cmd/zlink-nats
+
+check: lint test ## everything that must pass before a change lands
+
+lint: ## static checks
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	$(TOOL) errcheck -ignoretests ./...
+	@unformatted=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); \
+		if [ -n "$$unformatted" ]; then echo "gofumpt -w these:"; echo "$$unformatted"; exit 1; fi
+	@dead=$$($(TOOL) deadcode -test ./...); if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
+	go mod tidy -diff
+
+test: ## all tests, with the race detector
+	go test -race $(TESTFLAGS) ./...
+
+short: ## the tests without clusters
+	go test -short ./...
+
+soak: ## the fault histories, longer than CI does
+	go test -run 'Linearizable|Property|Soak' -timeout 60m -count=1 ./kvstore/... -soak=10m
+
+fuzz: ## every fuzz target for 30 s
+	@for p in $$(go list ./...); do \
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; \
+		done; done
+
+bench: ## the comparison with etcd and Redis, see docs/bench/
+	cd bench && go run . -suite all

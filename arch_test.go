@@ -1,0 +1,113 @@
+// Package zlinknats_test checks what no reviewer should have to: which way the
+// doors between the packages open.
+package zlinknats_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/zlink/zlink-nats/"
+
+// listed is what `go list` tells about a package.
+type listed struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+	Deps       []string
+}
+
+// rule bans imports of a package and says why. An import path that ends in "/"
+// bans everything below it.
+type rule struct {
+	from, ban, why string
+}
+
+var rules = []rule{
+	{"subjects", module, "names are at the bottom: everybody imports them"},
+	{"wire", module, "the vocabulary of the protocol is at the bottom: clients import it"},
+	{"config", module, "settings know nothing of what they set"},
+	{"embedded", module, "the embedded server is a NATS server and nothing else"},
+	{"kvstore", module + "domain", "the store knows no domain word"},
+	{"kvstore", module + "handlers", "the store knows no domain word"},
+	{"kvstore", module + "wire", "the store knows no domain word"},
+	{"kvstore", "github.com/nats-io/", "the contract names no engine"},
+	{"kvstore/memkv", "github.com/nats-io/", "the reference lives in memory"},
+	{"kvstore/jetkv", module + "domain", "the engine knows no domain word"},
+	{"kvstore/jetkv", module + "handlers", "the engine knows no domain word"},
+	{"kvstore/jetkv", module + "wire", "the engine knows no domain word"},
+	{"domain", "github.com/nats-io/", "rules are written against the contract of the store"},
+	{"domain", module + "kvstore/", "rules are written against the contract of the store"},
+	{"domain", module + "handlers", "rules do not know who calls them"},
+	{"handlers", module + "kvstore/", "handlers are written against the contract of the store"},
+	{"handlers/feed", module + "kvstore/", "the feed is written against the contract of the store"},
+	{"testenv", module + "handlers", "test servers know nothing of the service"},
+	{"testenv", module + "kvstore", "test servers know nothing of the service"},
+}
+
+// serverUsers may link the NATS server; nobody else, so that clients stay small.
+var serverUsers = map[string]bool{"embedded": true, "testenv": true, "cmd/zlink-nats": true}
+
+func TestArrows(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, r := range rules {
+			if r.from != name {
+				continue
+			}
+			for _, i := range p.Imports {
+				if i == r.ban || strings.HasSuffix(r.ban, "/") && strings.HasPrefix(i, r.ban) {
+					t.Errorf("%s imports %s, but %s", name, i, r.why)
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyTheProgramAndTestsLinkTheServer(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if serverUsers[name] {
+			continue
+		}
+		for _, d := range p.Deps {
+			if strings.HasPrefix(d, "github.com/nats-io/nats-server/") {
+				t.Errorf("%s links %s", name, d)
+				break
+			}
+		}
+	}
+}
+
+func TestEveryPackageHasADocComment(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		if p.Doc == "" && p.ImportPath+"/" != module {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Doc,Imports,Deps", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}

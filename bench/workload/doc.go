@@ -1,0 +1,39 @@
+// Package workload holds the operations that the service's peers are measured with, as [load.Workload]s.
+//
+// # Operations
+//
+// "Update descriptor" is a transaction that reads three rows and writes one: the owner's lease must be the expected
+// one, the descriptor must not have changed, its entry-spot identity must not be taken by another row; then the
+// descriptor is written. Every caller has a descriptor of its own and knows its version from its last transaction, so
+// nothing is read beforehand and nobody conflicts.
+//
+// "Store write" is a transaction with two version conditions and four puts, again on rows of the caller's own.
+//
+// Each peer does them in the way its own users would: etcd in one Txn, Redis in one Lua script.
+//
+// # Connections
+//
+// Callers share at most [maxConns] connections to etcd and to NATS, whose protocols carry many requests at once. Redis
+// answers one request after another on a connection, so there every caller has one.
+package workload
+
+import "fmt"
+
+const (
+	// valueBytes is the size of every row written.
+	valueBytes = 400
+	// maxConns is where more connections stop to help on a small machine.
+	maxConns = 4
+)
+
+// newValue makes the content of a row: bytes that do not compress to nothing.
+func newValue() []byte {
+	value := make([]byte, valueBytes)
+	for i := range value {
+		value[i] = byte(i*7 + i/13)
+	}
+	return value
+}
+
+// key names row n of a kind that belongs to a caller.
+func key(kind string, caller, n int) string { return fmt.Sprintf("%s/%06d/%d", kind, caller, n) }

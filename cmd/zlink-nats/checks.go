@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// checkChanges looks at the stream of changes.
+func (c *doctorCmd) checkChanges(ctx context.Context, js jetstream.JetStream) finding {
+	f := finding{Name: "stream " + subjects.ChangesStream, State: stateOK, Detail: "as it should be"}
+	serve := serveCmd{}
+	serve.Client, serve.Store = c.Client, c.Store
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	switch err := newFeed(&serve.Config, js, "doctor", slog.New(slog.DiscardHandler)).Check(ctx); {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		f.State, f.Detail = stateWarn, "not there yet; 'zlink-nats serve' makes it"
+	case err != nil:
+		f.State, f.Detail = stateFail, err.Error()
+	}
+	return f
+}
+
+// checkPermissions tries what the service does, in ways that change nothing: on a
+// subject that nobody uses, with a condition that cannot hold, or as a question
+// that contradicts itself.
+func (c *doctorCmd) checkPermissions(l *link) finding {
+	f := finding{Name: "permissions", State: stateOK, Detail: "of this user are enough"}
+	own := subjects.Prefix(c.Prefix).Instance("doctor-"+rand.Text()[:10], subjects.StatusGet)
+	tries := []func() error{
+		func() error { return subscribeOnce(l, own) },
+		func() error { return l.Publish(own, nil) },
+	}
+	never := nats.Header{jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(uint64(kvstore.MaxRevision), 10)}}
+	for _, subject := range []string{"$KV." + c.Bucket + ".doctor", c.Prefix + ".feed.changes.a.b.c"} {
+		tries = append(tries, func() error { return l.PublishMsg(&nats.Msg{Subject: subject, Header: never}) })
+	}
+	for question, body := range map[string]string{
+		"STREAM.CREATE.KV_" + c.Bucket:           `{"name":"doctor"}`,
+		"CONSUMER.CREATE.KV_" + c.Bucket:         `{"stream_name":"doctor"}`,
+		"STREAM.MSG.GET.KV_" + c.Bucket:          `{"last_by_subj":"doctor","seq":1}`,
+		"STREAM.PURGE." + subjects.ChangesStream: `{"keep":1,"seq":1}`,
+	} {
+		tries = append(tries, func() error { return l.Publish(l.api()+question, []byte(body)) })
+	}
+	for _, try := range tries {
+		if err := permitted(l, c.Timeout, try); err != nil {
+			f.State, f.Detail = stateFail, err.Error()
+			f.Mend = fmt.Sprintf("let the service's user publish and subscribe to %s.>, $KV.%s.>, %s> and _INBOX.>; its clients need no more than %s.> and _INBOX.>",
+				c.Prefix, c.Bucket, l.api(), c.Prefix)
+			return f
+		}
+	}
+	return f
+}
+
+func subscribeOnce(l *link, subject string) error {
+	s, err := l.SubscribeSync(subject)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Flush(), s.Unsubscribe())
+}
+
+// permitted does something and returns the server's objection to it. The server
+// answers a flush after everything that it thinks of what came before.
+func permitted(l *link, timeout time.Duration, do func() error) error {
+	before := l.LastError()
+	if err := errors.Join(do(), l.FlushTimeout(timeout)); err != nil {
+		return err
+	}
+	if err := l.LastError(); err != before { //nolint:errorlint // whether it is another one
+		return err
+	}
+	return nil
+}
+
+// clockOff is what makes timestamps of logs hard to compare, and deadlines wrong.
+const clockOff = time.Second
+
+// checkClock compares this machine's clock with that of the store's server.
+func (c *doctorCmd) checkClock(ctx context.Context, js jetstream.JetStream) finding {
+	f := finding{Name: "clock", State: stateOK}
+	started := time.Now()
+	stream, err := bounded(ctx, &c.Connection, func(ctx context.Context) (jetstream.Stream, error) {
+		return js.Stream(ctx, "KV_"+c.Bucket)
+	})
+	if err != nil {
+		f.State, f.Detail = stateWarn, "not compared: the bucket cannot be asked for the time"
+		return f
+	}
+	rtt := time.Since(started)
+	ahead := started.Add(rtt / 2).Sub(stream.CachedInfo().TimeStamp)
+	f.Detail = fmt.Sprintf("%v ahead of the server's, within %v", ahead.Round(time.Millisecond), (rtt/2 + time.Millisecond).Round(time.Millisecond))
+	if ahead.Abs() > clockOff {
+		f.State = stateWarn
+		f.Mend = "run a time service (NTP) on both machines: leases are judged by the server's clock alone, but deadlines that clients on this machine set, and its logs, are off"
+	}
+	return f
+}
+
+// checkService asks whether somebody serves.
+func (c *doctorCmd) checkService(l *link) finding {
+	f := finding{Name: "service", State: stateOK}
+	reply, err := exchange(l, &c.Client, subjects.StatusGet, nil)
+	if err != nil {
+		f.State, f.Detail = stateWarn, err.Error()
+		return f
+	}
+	var s wire.StatusGetReply
+	switch err := wire.Unmarshal(wire.JSON, reply, &s); {
+	case err != nil:
+		f.State, f.Detail = stateWarn, fmt.Sprintf("answers, but not as this version of zlink-nats understands: %v", err)
+	case !s.StoreHealthy:
+		f.State, f.Detail = stateFail, fmt.Sprintf("instance %s cannot reach its store: %s", s.InstanceID, s.LastError)
+	default:
+		f.Detail = fmt.Sprintf("instance %s, version %s, revision %d", s.InstanceID, s.Version, s.Revision)
+	}
+	return f
+}

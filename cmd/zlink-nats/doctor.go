@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"text/tabwriter"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/zlink/zlink-nats/config"
+	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore/jetkv"
+)
+
+// doctorCmd is the command doctor.
+type doctorCmd struct {
+	config.Client
+	config.Store
+	JSON bool `name:"json" help:"Print JSON instead of text."`
+}
+
+// Help is shown with --help.
+func (*doctorCmd) Help() string {
+	return `Check the NATS server and the service on this machine:
+
+    zlink-nats doctor
+
+Check before the first start whether a server will do:
+
+    zlink-nats doctor --server nats://127.0.0.1:4222 --replicas 3
+
+Give the connection, bucket, prefix and replicas that serve is given: the permissions checked are those of the user who connects. The command exits with 1 when something fails. It changes nothing.`
+}
+
+// state is how a check ended.
+type state string
+
+const (
+	stateOK   state = "ok"
+	stateWarn state = "warn" // works, with less than the full contract or for now
+	stateFail state = "FAIL"
+)
+
+// finding is the result of one check.
+type finding struct {
+	Name   string `json:"name"`
+	State  state  `json:"state"`
+	Detail string `json:"detail"`
+	Mend   string `json:"mend,omitempty"` // what to do about it
+}
+
+// Run checks everything and prints what it found.
+func (c *doctorCmd) Run() error {
+	findings := c.examine(context.Background())
+	print := printFindings
+	if c.JSON {
+		print = printFindingsJSON
+	}
+	if err := print(findings); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.State == stateFail {
+			return errShown
+		}
+	}
+	return nil
+}
+
+func (c *doctorCmd) examine(ctx context.Context) []finding {
+	// Violations of permissions are looked for, not printed by the client library.
+	l, err := dial(&c.Connection, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		return []finding{{Name: "connection", State: stateFail, Detail: err.Error()}}
+	}
+	defer l.Close()
+	findings := []finding{{Name: "connection", State: stateOK, Detail: l.ConnectedUrlRedacted()}}
+	js, err := l.jetStream()
+	if err == nil {
+		_, err = bounded(ctx, &c.Connection, js.AccountInfo)
+	}
+	if err != nil {
+		return append(findings, finding{Name: "JetStream", State: stateFail, Detail: l.explainJetStream(err).Error()})
+	}
+	findings = append(findings, finding{Name: "JetStream", State: stateOK, Detail: "on"})
+	findings = append(findings, c.checkStore(ctx, l)...)
+	return append(findings, c.checkChanges(ctx, js), c.checkPermissions(l), c.checkClock(ctx, js), c.checkService(l))
+}
+
+// checkStore asks the store what it thinks of the server and the bucket.
+func (c *doctorCmd) checkStore(ctx context.Context, l *link) []finding {
+	var findings []finding
+	for _, f := range jetkv.Check(ctx, l.Conn, jetkv.Options{
+		Conn: l.Conn, JSDomain: l.domain, Bucket: c.Bucket, Replicas: c.Replicas,
+		Schema: domain.Schema(), Logger: slog.New(slog.DiscardHandler),
+	}) {
+		s := stateOK
+		switch {
+		case !f.OK:
+			s = stateFail
+		case f.Mend != "":
+			s = stateWarn
+		}
+		findings = append(findings, finding{f.Name, s, f.Detail, f.Mend})
+	}
+	return findings
+}
+
+func printFindings(findings []finding) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, f := range findings {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.State, f.Name, f.Detail)
+		if f.Mend != "" {
+			fmt.Fprintf(w, "\t\tmend: %s\n", f.Mend)
+		}
+	}
+	return w.Flush()
+}
+
+func printFindingsJSON(findings []finding) error {
+	text, err := json.MarshalIndent(findings, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(append(text, '\n'))
+	return err
+}
+
+// bounded asks a question with the time that the flags allow for an answer.
+func bounded[T any](ctx context.Context, c *config.Connection, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	return ask(ctx)
+}

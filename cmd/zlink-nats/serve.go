@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/zlink/zlink-nats/config"
+	"github.com/zlink/zlink-nats/embedded"
+)
+
+// serveCmd is the command serve.
+type serveCmd struct{ config.Config }
+
+// Help is shown with --help.
+func (*serveCmd) Help() string {
+	return `Run everything in one process, with the data in ./zlink-data:
+
+    zlink-nats serve
+
+Run the service on a NATS cluster that is there, each row on three of its servers:
+
+    zlink-nats serve --server nats://127.0.0.1:4222 --replicas 3
+
+When requests can be answered, one line goes to stdout, such as "ready nats://127.0.0.1:4222 http://127.0.0.1:8280". SIGTERM and SIGINT finish what was accepted and end; a second one ends at once.`
+}
+
+// Run serves until a signal, or until something fails that cannot be mended by trying on.
+func (c *serveCmd) Run() error {
+	log := newLogger(&c.Config)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal has its usual effect: it ends the process
+	err := serve(ctx, &c.Config, log)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // stopped while starting
+	}
+	return err
+}
+
+// serve runs the service until ctx ends, and then stops it.
+func serve(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	// The id goes into subjects and log lines; these letters need no escaping.
+	id := rand.Text()[:10]
+	log = log.With("instance", id)
+	var inside []nats.Option
+	if !c.External() {
+		server, err := startServer(ctx, c, log)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stopServer(server, c)) }()
+		inside = append(inside, server.InProcess())
+		c.Connection.Server = server.ClientURL()
+	}
+	l, err := dial(&c.Connection, append(inside, serviceOptions(id, log)...)...)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	log.Info("connected", "url", l.ConnectedUrlRedacted(), "server", l.ConnectedServerName(), "version", l.ConnectedServerVersion())
+	i, err := open(ctx, c, l, id, log)
+	if err != nil {
+		return l.explainJetStream(err)
+	}
+	return i.run(ctx)
+}
+
+// startServer starts the NATS server inside the process.
+func startServer(ctx context.Context, c *config.Config, log *slog.Logger) (*embedded.Server, error) {
+	name, _ := os.Hostname() // without one, the server invents a name
+	server, err := embedded.Start(ctx, embedded.Options{
+		ServerName:   name,
+		Listen:       c.Listen,
+		Dir:          c.Data,
+		ConfigFile:   c.ServerConfig,
+		SyncAlways:   c.Sync.Always(),
+		SyncInterval: c.Sync.Every,
+		Logger:       log,
+	})
+	switch {
+	case errors.Is(err, embedded.ErrAddressInUse):
+		return nil, fmt.Errorf("%w: stop what listens there, or choose another address with --listen (port 0 takes a free one)", err)
+	case errors.Is(err, embedded.ErrDirInUse):
+		return nil, fmt.Errorf("%w: stop the other instance, give this one a directory of its own with --data, or connect it to the other's NATS with --server", err)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return nil, fmt.Errorf("%w: choose a directory that this user may write with --data", err)
+	}
+	return server, err
+}
+
+func stopServer(server *embedded.Server, c *config.Config) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+	defer cancel()
+	return server.Stop(ctx)
+}
+
+// serviceOptions are the options of the service's own connection. It must not
+// buffer while it is disconnected: what the store sends late would be stale.
+func serviceOptions(id string, log *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.Name("zlink-nats " + id),
+		nats.ReconnectBufSize(-1),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // nil is our own closing
+				log.Warn("disconnected from NATS", "err", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
+			var subject string
+			if s != nil {
+				subject = s.Subject
+			}
+			log.Error("NATS connection", "subject", subject, "err", err)
+		}),
+	}
+}

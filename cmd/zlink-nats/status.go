@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/zlink/zlink-nats/config"
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// statusCmd is the command status.
+type statusCmd struct {
+	config.Client
+	JSON bool `name:"json" help:"Print JSON instead of a table."`
+}
+
+// Help is shown with --help.
+func (*statusCmd) Help() string {
+	return `Show how the service on this machine is:
+
+    zlink-nats status
+
+Where several instances run, any one of them answers.`
+}
+
+// Run asks an instance for its status and prints it.
+func (c *statusCmd) Run() error {
+	l, err := dial(&c.Connection)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	reply, err := exchange(l, &c.Client, subjects.StatusGet, nil)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(reply)
+	}
+	var s wire.StatusGetReply
+	if err := wire.Unmarshal(wire.JSON, reply, &s); err != nil {
+		return fmt.Errorf("the reply of the service is not understood (%w): use the version of zlink-nats that it runs, or --json", err)
+	}
+	return printStatus(&s)
+}
+
+func printStatus(s *wire.StatusGetReply) error {
+	store := "healthy"
+	switch {
+	case !s.StoreHealthy && s.LastError != "":
+		store = "not healthy: " + s.LastError
+	case !s.StoreHealthy:
+		store = "not healthy"
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, row := range []struct {
+		name  string
+		value any
+	}{
+		{"instance", s.InstanceID},
+		{"version", s.Version},
+		{"store", store},
+		{"revision", s.Revision},
+		{"store time", time.UnixMilli(int64(s.StoreNow)).UTC().Format("2006-01-02 15:04:05.000 MST")},
+		{"rows", s.Rows},
+		{"live leases", s.Leases},
+		{"NATS server", s.Server.Name},
+		{"NATS version", s.Server.Version},
+		{"replicas", s.Server.Replicas},
+	} {
+		fmt.Fprintf(w, "%s\t%v\n", row.name, row.value)
+	}
+	return w.Flush()
+}

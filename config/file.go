@@ -1,0 +1,109 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// File reads a configuration file: a YAML map from the names of [Config]'s flags
+// to their values. It is a [kong.ConfigurationLoader]; the resolver that it
+// returns gives way to environment variables.
+//
+// Errors name the file and the key: text that is not such a map, a key that is
+// not known. A value that does not fit its flag is refused by the resolver.
+func File(r io.Reader) (kong.Resolver, error) {
+	f := &file{name: "configuration file"}
+	if named, ok := r.(interface{ Name() string }); ok {
+		f.name = named.Name()
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	if err := yaml.Unmarshal(text, &f.values); err != nil {
+		return nil, fmt.Errorf("%s: %s", f.name, strings.TrimSpace(yaml.FormatError(err, false, true)))
+	}
+	return f, f.checkKeys()
+}
+
+type file struct {
+	name   string
+	values map[string]ast.Node // nil where the file says null
+}
+
+// checkKeys refuses keys that are no setting: a misspelt one must not pass silently.
+func (f *file) checkKeys() error {
+	known, err := keys()
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.values)) {
+		if !slices.Contains(known, key) {
+			return fmt.Errorf("%s: unknown key %q; the keys are %s", f.name, key, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// keys lists the names of all flags of [Config].
+func keys() ([]string, error) {
+	k, err := kong.New(&Config{}, kong.NoDefaultHelp())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, flag := range k.Model.Flags {
+		names = append(names, flag.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Validate implements [kong.Resolver]; everything was checked before.
+func (f *file) Validate(*kong.Application) error { return nil }
+
+// Resolve implements [kong.Resolver].
+func (f *file) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	node := f.values[flag.Name]
+	if node == nil || slices.ContainsFunc(flag.Envs, isSet) {
+		return nil, nil
+	}
+	text, ok := scalar(node)
+	if !ok {
+		return nil, fmt.Errorf("%s:%d: key %q: want one value", f.name, node.GetToken().Position.Line, flag.Name)
+	}
+	// Tried here once, because the parser does not say where a value came from.
+	trial := reflect.New(flag.Target.Type()).Elem()
+	if err := flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: text}), trial); err != nil {
+		return nil, fmt.Errorf("%s:%d: key %q: %w", f.name, node.GetToken().Position.Line, flag.Name, err)
+	}
+	return text, nil
+}
+
+// scalar is the value as it is written in the file: a password 0123 is not a number.
+func scalar(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, true
+	default:
+		return "", false
+	}
+}
+
+func isSet(variable string) bool {
+	_, ok := os.LookupEnv(variable)
+	return ok
+}

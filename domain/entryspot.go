@@ -1,0 +1,28 @@
+package domain
+
+import "github.com/zlink/zlink-nats/kvstore"
+
+// entrySpotFree tells whether an entry spot id can be claimed by the descriptor of
+// a key: no other descriptor has it whose owner is live. An empty id is free.
+//
+// An id is one identity in the whole store. It is held by being in a descriptor
+// and by nothing else, so there is no row of its own that could disagree.
+func entrySpotFree(v kvstore.View, id string, claimant kvstore.Key) (bool, error) {
+	if id == "" {
+		return true, nil
+	}
+	for r := range v.Index(indexEntrySpot, id) {
+		if r.Key == claimant {
+			continue
+		}
+		d, err := decodeMeshNode(r)
+		if err != nil {
+			return false, err
+		}
+		live, err := isLive(v, d.OwnerToken)
+		if err != nil || live {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,157 @@
+package domain
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// Event is one change that is pushed.
+type Event struct {
+	// Revision is that of the row, or of the lease that ended and took the row's
+	// liveness with it.
+	Revision kvstore.Revision
+	Kind     wire.EventKind
+	// Scope and ID name what changed, as raw strings that the subject encodes.
+	Scope, ID string
+	Change    wire.ChangeType
+	// Value is the message: a *wire.MeshNodeEvent or a *wire.OwnerLeaseEvent.
+	Value any
+}
+
+// leaseScope is the scope of all events of owner leases.
+const leaseScope = "owner"
+
+// Events derives the events of a commit, in the order in which they are pushed.
+// It is a pure function of the commit, so that every instance derives the same.
+//
+// A row that cannot be decoded yields no event: the error, which may join several
+// *kvstore.DataLostError, says which; the events are complete but for them.
+func Events(c *kvstore.Commit) ([]Event, error) {
+	b := eventBuilder{commit: c}
+	for _, e := range c.Entries {
+		k, owned := splitOwned(e.Key)
+		switch {
+		case owned:
+			b.ownedRow(k, e)
+		case e.Key.HasPrefix(kvstore.Prefix(FamilyLease)):
+			b.lease(e)
+		}
+	}
+	return b.events, errors.Join(b.damaged...)
+}
+
+type eventBuilder struct {
+	commit  *kvstore.Commit
+	events  []Event
+	damaged []error
+	// written holds the owned rows that the commit wrote so far; nil for removed.
+	written map[kvstore.Key]*kvstore.Row
+}
+
+func (b *eventBuilder) head(rev kvstore.Revision, kind wire.EventKind, change wire.ChangeType) wire.EventHead {
+	return wire.EventHead{
+		Revision: wire.Revision(rev), Kind: kind, Change: change, StoreTime: wire.Instant(b.commit.Time),
+	}
+}
+
+func (b *eventBuilder) ownedRow(k ownedKey, e kvstore.Entry) {
+	if b.written == nil {
+		b.written = make(map[kvstore.Key]*kvstore.Row)
+	}
+	b.written[e.Key] = e.Row
+	change := wire.ChangeUpserted
+	if e.Row == nil {
+		change = wire.ChangeRemoved
+	}
+	b.owned(k, e.Revision, change, e.Row)
+}
+
+// owned adds an event of an owned row.
+func (b *eventBuilder) owned(k ownedKey, rev kvstore.Revision, change wire.ChangeType, r *kvstore.Row) {
+	value, err := k.value(b.head(rev, k.event, change), k.scope, k.id, r)
+	if err != nil {
+		b.damaged = append(b.damaged, err)
+		return
+	}
+	b.events = append(b.events, Event{
+		Revision: rev, Kind: k.event, Scope: k.scope, ID: k.id, Change: change, Value: value,
+	})
+}
+
+// lease adds the events of a lease row. A renewal is told by its record alone,
+// because the version before may be missing in a commit.
+func (b *eventBuilder) lease(e kvstore.Entry) {
+	if e.Row == nil {
+		change := wire.ChangeRemoved
+		if e.Expired {
+			change = wire.ChangeExpired
+		}
+		b.leaseEnd(e, change)
+		return
+	}
+	l, err := decodeLease(e.Row)
+	if err != nil {
+		b.damaged = append(b.damaged, err)
+		return
+	}
+	if !l.claimedBy(e.Revision) {
+		return
+	}
+	if e.Prior != nil { // it had lapsed, or there had been no claim
+		b.leaseEnd(e, wire.ChangeExpired)
+	}
+	b.ownerLease(e, wire.ChangeUpserted, &wire.OwnerLease{OwnerToken: l.OwnerToken, LeaseExpiresAt: l.expiresAt()})
+}
+
+// leaseEnd adds the end of the lease before the entry and of the liveness of its
+// owner's rows.
+func (b *eventBuilder) leaseEnd(e kvstore.Entry, change wire.ChangeType) {
+	b.ownerLease(e, change, nil)
+	if e.Prior == nil {
+		return
+	}
+	l, err := decodeLease(e.Prior)
+	if err != nil {
+		b.damaged = append(b.damaged, err)
+		return
+	}
+	for _, r := range b.holders(l.OwnerToken) {
+		k, _ := splitOwned(r.Key) // only owned rows carry tokens
+		b.owned(k, e.Revision, wire.ChangeExpired, nil)
+	}
+}
+
+func (b *eventBuilder) ownerLease(e kvstore.Entry, change wire.ChangeType, value *wire.OwnerLease) {
+	owner := string(e.Key[len(kvstore.Prefix(FamilyLease)):])
+	b.events = append(b.events, Event{
+		Revision: e.Revision, Kind: wire.EventOwnerLease, Scope: leaseScope, ID: owner, Change: change,
+		Value: &wire.OwnerLeaseEvent{
+			EventHead: b.head(e.Revision, wire.EventOwnerLease, change), OwnerID: owner, Value: value,
+		},
+	})
+}
+
+// holders lists the rows that carry a token at this point of the commit, in key
+// order.
+func (b *eventBuilder) holders(t wire.OwnerToken) []*kvstore.Row {
+	var rows []*kvstore.Row
+	for r := range b.commit.Before.View(0).Index(indexOwner, ownerValue(t)) {
+		if _, ok := b.written[r.Key]; !ok {
+			rows = append(rows, r)
+		}
+	}
+	for _, r := range b.written {
+		if r == nil {
+			continue
+		}
+		if h, ok := headOf(r); ok && h.token() == t {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *kvstore.Row) int { return cmp.Compare(a.Key, b.Key) })
+	return rows
+}

@@ -1,0 +1,300 @@
+package domain_test
+
+import (
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+func claim(owner, claimID string) *wire.LeaseClaimRequest {
+	return &wire.LeaseClaimRequest{OwnerID: owner, TTL: ttl, ClaimID: claimID}
+}
+
+func (w *world) readLease(owner string) *wire.LeaseReadReply {
+	w.t.Helper()
+	return read(w, domain.ReadLease, &wire.LeaseReadRequest{OwnerID: owner})
+}
+
+func TestClaimGivesLeaseForItsTTL(t *testing.T) { // L-01
+	t.Parallel()
+	w := newWorld(t)
+	r := write(w, domain.ClaimLease, claim("owner-a", ""))
+	token := wire.OwnerToken{OwnerID: "owner-a", LeaseGeneration: 1}
+	want(t, r, &wire.LeaseClaimReply{
+		Kind: wire.KindClaimed, Token: &token, LeaseExpiresAt: t0 + wire.Instant(ttl), StoreNow: t0,
+	})
+	want(t, w.readLease("owner-a"), &wire.LeaseReadReply{
+		Kind: wire.KindFound, Token: &token, LeaseExpiresAt: t0 + wire.Instant(ttl), StoreNow: t0,
+	})
+}
+
+func TestClaimOfLiveLeaseConflicts(t *testing.T) { // L-02
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.claim("owner-a"), w.claim("owner-b")
+	if b.LeaseGeneration <= a.LeaseGeneration {
+		t.Fatalf("generation %d after %d, want it to rise", b.LeaseGeneration, a.LeaseGeneration)
+	}
+	w.quiet(func() {
+		want(t, write(w, domain.ClaimLease, claim("owner-a", "")), &wire.LeaseClaimReply{Kind: wire.KindConflict, StoreNow: t0})
+	})
+	want(t, w.readLease("owner-a").Kind, wire.KindFound)
+}
+
+func TestClaimRepeatsItsAnswer(t *testing.T) { // L-03
+	t.Parallel()
+	w := newWorld(t)
+	first := write(w, domain.ClaimLease, claim("owner-a", "c1"))
+	w.at(1000)
+	w.quiet(func() {
+		again := *first
+		again.StoreNow = t0 + 1000
+		want(t, write(w, domain.ClaimLease, claim("owner-a", "c1")), &again)
+		want(t, write(w, domain.ClaimLease, claim("owner-a", "c2")).Kind, wire.KindConflict)
+		want(t, write(w, domain.ClaimLease, claim("owner-a", "")).Kind, wire.KindConflict)
+	})
+	w.renew(*first.Token)
+	w.quiet(func() { // a renewed lease keeps its claim id
+		want(t, write(w, domain.ClaimLease, claim("owner-a", "c1")).Kind, wire.KindClaimed)
+	})
+}
+
+func TestClaimWithoutIDIsNoRepetition(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.claim("owner-a")
+	want(t, write(w, domain.ClaimLease, claim("owner-a", "c1")).Kind, wire.KindConflict)
+}
+
+func TestClaimIDDoesNotOutliveItsLease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := write(w, domain.ClaimLease, claim("owner-a", "c1"))
+	w.at(30_000)
+	second := write(w, domain.ClaimLease, claim("owner-a", "c1"))
+	if second.Kind != wire.KindClaimed || second.Token.LeaseGeneration <= first.Token.LeaseGeneration {
+		t.Fatalf("got %+v, want a new lease after %v", second, first.Token)
+	}
+}
+
+func TestLeaseIsMissingFromItsExpiryOn(t *testing.T) { // L-04
+	t.Parallel()
+	w := newWorld(t)
+	w.claim("owner-a")
+	w.at(29_999)
+	want(t, w.readLease("owner-a").Kind, wire.KindFound)
+	w.at(30_000)
+	want(t, w.readLease("owner-a"), &wire.LeaseReadReply{Kind: wire.KindMissing, StoreNow: t0 + 30_000})
+}
+
+func TestRenewalMovesExpiryEitherWay(t *testing.T) { // L-05
+	t.Parallel()
+	w := newWorld(t)
+	a := w.claim("owner-a")
+	w.at(1000)
+	want(t, write(w, domain.RenewLease, &wire.LeaseRenewRequest{Token: a, TTL: ttl}),
+		&wire.LeaseRenewReply{Kind: wire.KindRenewed, LeaseExpiresAt: t0 + 31_000, StoreNow: t0 + 1000})
+	want(t, *w.readLease("owner-a").Token, a)
+	want(t, write(w, domain.RenewLease, &wire.LeaseRenewRequest{Token: a, TTL: 5}).LeaseExpiresAt, t0+1005)
+}
+
+func TestReleasedLeaseIsGone(t *testing.T) { // L-06
+	t.Parallel()
+	w := newWorld(t)
+	a := w.claim("owner-a")
+	w.release(a)
+	w.quiet(func() {
+		want(t, write(w, domain.ReleaseLease, &wire.LeaseReleaseRequest{Token: a}).Kind, wire.KindStale)
+		want(t, write(w, domain.RenewLease, &wire.LeaseRenewRequest{Token: a, TTL: ttl}), &wire.LeaseRenewReply{Kind: wire.KindStale})
+	})
+	if again := w.claim("owner-a"); again.LeaseGeneration <= a.LeaseGeneration {
+		t.Fatalf("generation %d after %d, want it to rise", again.LeaseGeneration, a.LeaseGeneration)
+	}
+}
+
+func TestLapsedLeaseIsGone(t *testing.T) { // L-07
+	t.Parallel()
+	w := newWorld(t)
+	a := w.claim("owner-a")
+	w.at(30_000)
+	w.quiet(func() {
+		want(t, write(w, domain.ReleaseLease, &wire.LeaseReleaseRequest{Token: a}).Kind, wire.KindStale)
+		want(t, write(w, domain.RenewLease, &wire.LeaseRenewRequest{Token: a, TTL: ttl}).Kind, wire.KindStale)
+	})
+	w.claim("owner-a")
+}
+
+func TestTokenOfAnotherGenerationIsStale(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.claim("owner-a")
+	for _, g := range []wire.Generation{a.LeaseGeneration + 1, a.LeaseGeneration - 1} {
+		other := wire.OwnerToken{OwnerID: "owner-a", LeaseGeneration: g}
+		w.quiet(func() {
+			want(t, write(w, domain.ReleaseLease, &wire.LeaseReleaseRequest{Token: other}).Kind, wire.KindStale)
+			want(t, write(w, domain.RenewLease, &wire.LeaseRenewRequest{Token: other, TTL: ttl}).Kind, wire.KindStale)
+		})
+	}
+}
+
+func TestRenewalsAtTheSameTimeAllSucceed(t *testing.T) { // L-09
+	t.Parallel()
+	w := newWorld(t)
+	a := w.claim("owner-a")
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			var r *wire.LeaseRenewReply
+			err := w.update(func(tx *kvstore.Tx) (err error) {
+				r, err = domain.RenewLease(tx, &wire.LeaseRenewRequest{Token: a, TTL: ttl})
+				return err
+			})
+			if err != nil || r.Kind != wire.KindRenewed {
+				t.Errorf("got %+v, %v, want renewed", r, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestNoRevisionLeft(t *testing.T) { // L-10
+	t.Parallel()
+	w := newWorldAt(t, kvstore.MaxRevision)
+	for range 2 {
+		want(t, write(w, domain.ClaimLease, claim("owner-a", "")), &wire.LeaseClaimReply{Kind: wire.KindGenerationExhausted})
+	}
+	want(t, w.readLease("owner-a").Kind, wire.KindMissing)
+}
+
+func TestNoRevisionLeftForOtherWrites(t *testing.T) { // L-10
+	t.Parallel()
+	w := newWorldAt(t, kvstore.MaxRevision-2)
+	a := w.claim("owner-a")
+	w.stored(wire.IntentNewClaim, node("n1", a))
+	for name, rule := range map[string]func(*kvstore.Tx) error{
+		"claim of a node":   func(tx *kvstore.Tx) error { return updateNode(tx, node("n2", a), wire.IntentNewClaim) },
+		"renewal of a node": func(tx *kvstore.Tx) error { return updateNode(tx, node("n1", a, revision(2)), wire.IntentRenew) },
+		"renewal of a lease": func(tx *kvstore.Tx) error {
+			_, err := domain.RenewLease(tx, &wire.LeaseRenewRequest{Token: a, TTL: ttl})
+			return err
+		},
+	} {
+		if err := w.update(rule); err == nil || err.Error() != kvstore.ErrExhausted.Error() {
+			t.Errorf("%s: error %v, want %v", name, err, kvstore.ErrExhausted)
+		}
+	}
+	want(t, write(w, domain.ClaimLease, claim("owner-a", "")).Kind, wire.KindConflict) // exhaustion is checked last
+}
+
+func updateNode(tx *kvstore.Tx, d wire.MeshNodeDescriptor, intent wire.Intent) error {
+	_, err := domain.UpdateMeshNode(tx, &wire.MeshNodeUpdateRequest{Descriptor: d, Intent: intent})
+	return err
+}
+
+func TestLeaseWithoutExpiryIsLost(t *testing.T) { // L-11
+	t.Parallel()
+	w := newWorld(t)
+	a := w.claim("owner-a")
+	k := domain.LeaseKey("owner-a")
+	w.plant(k, w.view().Row(k).Value, 0)
+	_, err := domain.ReadLease(w.view(), &wire.LeaseReadRequest{OwnerID: "owner-a"})
+	wantLost(t, err, k)
+	_, err = try(w, domain.ClaimLease, claim("owner-a", ""))
+	wantLost(t, err, k)
+	_, err = try(w, domain.RenewLease, &wire.LeaseRenewRequest{Token: a, TTL: ttl})
+	wantLost(t, err, k)
+	_, err = try(w, domain.ReleaseLease, &wire.LeaseReleaseRequest{Token: a})
+	wantLost(t, err, k)
+}
+
+// leaseModel is what one owner's lease should be.
+type leaseModel struct {
+	token   wire.OwnerToken
+	expires wire.Instant
+	claimID string
+}
+
+// TestLeaseMachine compares random histories of two owners with the model.
+func TestLeaseMachine(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		now, last := t0, wire.Generation(0)
+		model := map[string]leaseModel{}
+		owner := rapid.SampledFrom([]string{"owner-a", "owner-b"})
+		lasts := rapid.Int64Range(1, 20)
+		live := func(o string) bool { return model[o].expires > now }
+		// A token is the owner's latest one, or one that never was.
+		token := func(o string) wire.OwnerToken {
+			tk := model[o].token
+			if tk.OwnerID == "" || rapid.Bool().Draw(r, "wrong") {
+				return wire.OwnerToken{OwnerID: o, LeaseGeneration: last + 1}
+			}
+			return tk
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"advance": func(r *rapid.T) {
+				now += wire.Instant(lasts.Draw(r, "ms"))
+				w.at(int64(now - t0))
+			},
+			"claim": func(r *rapid.T) {
+				o, id := owner.Draw(r, "owner"), rapid.SampledFrom([]string{"", "c1", "c2"}).Draw(r, "claim id")
+				d := lasts.Draw(r, "ttl")
+				got := write(w, domain.ClaimLease, &wire.LeaseClaimRequest{OwnerID: o, TTL: wire.Millis(d), ClaimID: id})
+				m := model[o]
+				switch {
+				case live(o) && id != "" && id == m.claimID:
+					want(r, got, &wire.LeaseClaimReply{Kind: wire.KindClaimed, Token: &m.token, LeaseExpiresAt: m.expires, StoreNow: now})
+				case live(o):
+					want(r, got, &wire.LeaseClaimReply{Kind: wire.KindConflict, StoreNow: now})
+				default:
+					want(r, got.Kind, wire.KindClaimed)
+					want(r, got.LeaseExpiresAt, now+wire.Instant(d))
+					if got.Token.LeaseGeneration <= last {
+						r.Fatalf("generation %d after %d, want it to rise", got.Token.LeaseGeneration, last)
+					}
+					last = got.Token.LeaseGeneration
+					model[o] = leaseModel{*got.Token, got.LeaseExpiresAt, id}
+				}
+			},
+			"renew": func(r *rapid.T) {
+				o, d := owner.Draw(r, "owner"), lasts.Draw(r, "ttl")
+				tk := token(o)
+				got := write(w, domain.RenewLease, &wire.LeaseRenewRequest{Token: tk, TTL: wire.Millis(d)})
+				if m := model[o]; live(o) && tk == m.token {
+					m.expires = now + wire.Instant(d)
+					model[o] = m
+					want(r, got, &wire.LeaseRenewReply{Kind: wire.KindRenewed, LeaseExpiresAt: m.expires, StoreNow: now})
+					return
+				}
+				want(r, got, &wire.LeaseRenewReply{Kind: wire.KindStale})
+			},
+			"release": func(r *rapid.T) {
+				o := owner.Draw(r, "owner")
+				tk := token(o)
+				got := write(w, domain.ReleaseLease, &wire.LeaseReleaseRequest{Token: tk})
+				if live(o) && tk == model[o].token {
+					model[o] = leaseModel{}
+					want(r, got.Kind, wire.KindReleased)
+					return
+				}
+				want(r, got.Kind, wire.KindStale)
+			},
+			"": func(*rapid.T) {
+				for _, o := range []string{"owner-a", "owner-b"} {
+					got := w.readLease(o)
+					if m := model[o]; live(o) {
+						want(r, got, &wire.LeaseReadReply{Kind: wire.KindFound, Token: &m.token, LeaseExpiresAt: m.expires, StoreNow: now})
+						continue
+					}
+					want(r, got, &wire.LeaseReadReply{Kind: wire.KindMissing, StoreNow: now})
+				}
+			},
+		})
+	})
+}

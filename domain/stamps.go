@@ -1,0 +1,66 @@
+package domain
+
+import (
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// stampName says by which name the scopes of a kind are told apart.
+type stampName uint8
+
+const (
+	byNothing stampName = iota
+	byMesh
+	byChannel
+)
+
+// stampNames lists the kinds of rows that have change stamps.
+var stampNames = map[wire.StampKind]stampName{
+	wire.StampMeshNode:        byMesh,
+	wire.StampClientServer:    byChannel,
+	wire.StampFanoutPublisher: byChannel,
+	wire.StampPeer:            byMesh,
+	wire.StampSpot:            byMesh,
+	wire.StampActor:           byMesh,
+	wire.StampRoute:           byNothing,
+	wire.StampAuthority:       byNothing,
+	wire.StampOwnerLease:      byNothing,
+}
+
+// stampScope names what a stamp of the store is about: a kind of row or, with a
+// name, the rows of one mesh or channel.
+func stampScope(kind wire.StampKind, name string) string {
+	if name == "" {
+		return string(kind)
+	}
+	return string(kind) + kvstore.Separator + name
+}
+
+// GetChangeStamp returns the revision of the last change in a scope, 0 if there
+// never was one.
+//
+// Reads: the stamp.
+func GetChangeStamp(v kvstore.View, req *wire.ChangeStampGetRequest) (*wire.ChangeStampGetReply, error) {
+	scope := stampScope(req.Kind, req.MeshName+req.ChannelName) // at most one is there
+	return &wire.ChangeStampGetReply{Stamp: wire.Revision(v.Stamp(scope))}, nil
+}
+
+// stampsOf is the Stamp function of the schema. A lease moves its stamp to the
+// revision of its claim, so that renewals do not move it.
+func stampsOf(e kvstore.Entry) []kvstore.Stamp {
+	if e.Key.HasPrefix(kvstore.Prefix(FamilyLease)) {
+		s := kvstore.Stamp{Scope: stampScope(wire.StampOwnerLease, "")}
+		if e.Row != nil {
+			h, ok := headOf(e.Row)
+			if !ok {
+				return nil
+			}
+			s.Revision = kvstore.Revision(h.LeaseGeneration)
+		}
+		return []kvstore.Stamp{s}
+	}
+	if k, ok := splitOwned(e.Key); ok {
+		return []kvstore.Stamp{{Scope: stampScope(k.stamp, "")}, {Scope: stampScope(k.stamp, k.scope)}}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package handlers
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/subjects"
+)
+
+// endpoint is one operation of the service.
+type endpoint struct {
+	op     subjects.Operation
+	schema string // JSON schema of the request
+	inline bool   // costs microseconds when there is nothing to wait for
+	writes bool
+	serve  func(context.Context, *Service, *request) (result, error)
+	counters
+}
+
+// read is an endpoint whose rule looks at one row or a few.
+func read[Req, Reply any](op subjects.Operation, validate func(*Req) error,
+	rule func(kvstore.View, *Req) (*Reply, error),
+) *endpoint {
+	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
+		req, err := decode(r, validate)
+		if err != nil {
+			return result{}, err
+		}
+		v, err := s.store.View(ctx, r.readOptions())
+		if err != nil {
+			return result{}, err
+		}
+		reply, err := rule(v, req)
+		return result{body: reply, revision: v.Revision()}, err
+	}
+	return &endpoint{op: op, schema: schemaOf[Req](), inline: true, serve: serve}
+}
+
+// write is an endpoint whose rule runs inside a transaction, once or several times.
+func write[Req, Reply any](op subjects.Operation, validate func(*Req) error,
+	rule func(*kvstore.Tx, *Req) (*Reply, error),
+) *endpoint {
+	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
+		req, err := decode(r, validate)
+		if err != nil {
+			return result{}, err
+		}
+		return s.commit(ctx, s.forwardTimeout, op, r, func(o kvstore.UpdateOptions) (result, error) {
+			var reply *Reply
+			revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+				reply, err = rule(tx, req)
+				return err
+			}))
+			return result{body: reply, revision: revision}, err
+		})
+	}
+	return &endpoint{op: op, schema: schemaOf[Req](), writes: true, serve: serve}
+}
+
+// guarded makes an error of a closure's panic, since the store runs closures on a goroutine that others depend on.
+func guarded(fn func(*kvstore.Tx) error) func(*kvstore.Tx) error {
+	return func(tx *kvstore.Tx) (err error) {
+		defer recovered(&err)
+		return fn(tx)
+	}
+}
+
+// recovered is to be deferred.
+func recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = &panicError{value, debug.Stack()}
+	}
+}

@@ -1,0 +1,205 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+const (
+	// maxBatch is the most events in one atomic batch: the server's own default limit.
+	maxBatch = 1000
+	// maxBatchBytes is where a batch of large events ends.
+	maxBatchBytes = 4 << 20
+	// headerBytes is room for the headers that an append adds to an event.
+	headerBytes = 256
+)
+
+// Headers of ADR-50, and codes of refusals, that nats.go does not name.
+const (
+	headerBatchID       = "Nats-Batch-Id"
+	headerBatchSequence = "Nats-Batch-Sequence"
+	headerBatchCommit   = "Nats-Batch-Commit"
+
+	codeWrongLastSequence jetstream.ErrorCode = 10071 // another message came first
+	codeInFlight          jetstream.ErrorCode = 10164 // another message may come first
+	codeDuplicate         jetstream.ErrorCode = 10201 // a batch with an event that is stored already
+	codeNoBatches         jetstream.ErrorCode = 10174 // allow_atomic is off
+	codeBatchTooLarge     jetstream.ErrorCode = 10199 // max_batch_size is lower
+)
+
+var (
+	errSecond   = errors.New("another append came first")
+	errNoAnswer = errors.New("no acknowledgement")
+)
+
+// append sends the first events of the queue, as many as it pays to send at once.
+func (f *Feed) append(ctx context.Context) error {
+	msgs := f.encode(f.costs.batch(f.queue.len()))
+	if len(msgs) == 0 {
+		return nil
+	}
+	start := time.Now()
+	err := f.stream.append(ctx, f.at.last, msgs)
+	if err != nil {
+		return f.decide(ctx, msgs, err)
+	}
+	f.costs.took(len(msgs), time.Since(start))
+	f.retry.reset()
+	seq := f.at.last + uint64(len(msgs))
+	f.reached(mark{f.queue.items[len(msgs)-1].position, seq, seq})
+	f.note(func(s *Stats) { s.Appends++; s.Events += uint64(len(msgs)) })
+	return nil
+}
+
+// encode makes the messages of up to n events, fewer when they are large. An event that does not fit
+// into a message of the server is given up when its turn comes: it would hold up all others for ever.
+func (f *Feed) encode(n int) []*nats.Msg {
+	var msgs []*nats.Msg
+	bytes := 0
+	for _, it := range f.queue.items[:n] {
+		m, err := f.message(&it)
+		if err != nil {
+			if len(msgs) == 0 {
+				f.o.Logger.Error("change is not pushed", "kind", it.Kind, "scope", it.Scope, "id", it.ID,
+					"revision", it.revision, "err", err)
+				f.release(f.queue.drop(1))
+			}
+			return msgs
+		}
+		if bytes += m.Size(); bytes > maxBatchBytes && len(msgs) > 0 {
+			return msgs
+		}
+		msgs = append(msgs, m)
+	}
+	return msgs
+}
+
+func (f *Feed) message(it *item) (*nats.Msg, error) {
+	data, err := wire.Marshal(f.o.Encoding, it.Value)
+	if err != nil {
+		return nil, err
+	}
+	m := &nats.Msg{
+		Subject: ingest(f.o.Prefix).Change(subjects.ChangeKind(it.Kind), it.Scope, it.ID),
+		Header: nats.Header{
+			wire.HeaderRevision:    {it.revision.String()},
+			headerIndex:            {strconv.Itoa(it.index)},
+			wire.HeaderChange:      {string(it.Change)},
+			wire.HeaderContentType: {f.o.Encoding.ContentType()},
+			jetstream.MsgIDHeader:  {it.id()},
+		},
+		Data: data,
+	}
+	if most := f.o.JetStream.Conn().MaxPayload(); int64(m.Size()+headerBytes) > most {
+		return nil, fmt.Errorf("event of %d bytes, the server takes %d: raise max_payload to 8MB", m.Size(), most)
+	}
+	return m, nil
+}
+
+// append stores the messages right after a sequence, all or none. Without an error they are there.
+func (s *stream) append(ctx context.Context, after uint64, msgs []*nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	msgs[0].Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(after, 10))
+	last := msgs[len(msgs)-1]
+	if len(msgs) > 1 {
+		if err := s.openBatch(msgs); err != nil {
+			return err
+		}
+	}
+	reply, err := s.js.Conn().RequestMsgWithContext(ctx, last)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	return acknowledged(reply.Data, after+uint64(len(msgs)))
+}
+
+// acknowledged reads the answer to an append that should end at a sequence.
+func acknowledged(answer []byte, end uint64) error {
+	var ack struct {
+		Error     *jetstream.APIError `json:"error"`
+		Sequence  uint64              `json:"seq"`
+		Duplicate bool                `json:"duplicate"`
+	}
+	if err := json.Unmarshal(answer, &ack); err != nil {
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	if ack.Error != nil {
+		switch ack.Error.ErrorCode {
+		case codeWrongLastSequence, codeInFlight, codeDuplicate:
+			return fmt.Errorf("%w: %w", errSecond, ack.Error)
+		}
+		return ack.Error
+	}
+	if ack.Duplicate || ack.Sequence != end {
+		return fmt.Errorf("%w: stored at %d, not %d", errSecond, ack.Sequence, end)
+	}
+	return nil
+}
+
+// openBatch numbers the messages of a batch and sends all but the last, which commits it (ADR-50).
+func (s *stream) openBatch(msgs []*nats.Msg) error {
+	id, last := nuid.Next(), len(msgs)-1
+	for i, m := range msgs {
+		m.Header.Set(headerBatchID, id)
+		m.Header.Set(headerBatchSequence, strconv.Itoa(i+1))
+	}
+	msgs[last].Header.Set(headerBatchCommit, "1")
+	for _, m := range msgs[:last] {
+		if err := s.js.Conn().PublishMsg(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide finds out what became of an append that was refused or not acknowledged: the stream itself
+// tells. What is not there is appended again later; since both would stand right after the same
+// message, only one of them can be stored.
+func (f *Feed) decide(ctx context.Context, msgs []*nats.Msg, cause error) error {
+	f.note(func(s *Stats) {
+		if errors.Is(cause, errSecond) {
+			s.Conflicts++
+		} else {
+			s.Failures++
+		}
+	})
+	f.costs.refused(cause)
+	stored := mark{position: f.queue.items[len(msgs)-1].position, last: f.at.last + uint64(len(msgs))}
+	moved, err := f.sync(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !moved:
+		return f.retry.pause(ctx, fmt.Errorf("append %d events: %w", len(msgs), cause))
+	case errors.Is(cause, errNoAnswer) && f.at.position == stored.position && f.at.last == stored.last:
+		f.repeat(msgs)
+	}
+	return nil
+}
+
+// repeat sends stored events to plain subscribers once more. The stream may have kept quiet about
+// them: a new leader does not republish what it stored before it took office.
+func (f *Feed) repeat(msgs []*nats.Msg) {
+	for _, m := range msgs {
+		subject, _ := strings.CutPrefix(m.Subject, string(ingest(f.o.Prefix)))
+		again := &nats.Msg{Subject: string(f.o.Prefix) + subject, Header: m.Header, Data: m.Data}
+		if err := f.o.JetStream.Conn().PublishMsg(again); err != nil {
+			f.o.Logger.Warn("repeat change", "subject", again.Subject, "err", err)
+			return
+		}
+	}
+}
+

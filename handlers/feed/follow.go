@@ -1,0 +1,226 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/zlink/zlink-nats/kvstore"
+)
+
+// standby is how long the commits of another instance are left to it. With the jitter, and once more
+// when the stream moved just then, it stays well below the 100 ms in which an expiry must be out.
+const standby = 25 * time.Millisecond
+
+// errSetBack says that the stream ends before what was there already: it was restored from an older
+// copy, or a server that no longer leads it answered.
+var errSetBack = errors.New("stream ends before the known position")
+
+// follow runs one session after another.
+func (f *Feed) follow(ctx context.Context) error {
+	for {
+		err := f.session(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := f.retry.pause(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// session begins at the stream's position and pushes until something does not fit.
+func (f *Feed) session(ctx context.Context) error {
+	w, err := f.begin(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		if err := f.receive(ctx, w); err != nil {
+			return err
+		}
+		if f.queue.len() == 0 || f.wait() > 0 {
+			continue
+		}
+		if err := f.advance(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// begin finds out how far the stream is and watches the store from there on. When there is no going
+// on from there, it says so and begins with the next commit.
+func (f *Feed) begin(ctx context.Context) (*kvstore.Watcher, error) {
+	f.queue = queue{}
+	known := f.at.position
+	at, err := f.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.at = at
+	revision, err := f.reach(ctx, at.revision)
+	if err != nil {
+		return nil, fmt.Errorf("read store: %w", err)
+	}
+	switch {
+	case at.revision > revision:
+		f.restart(revision, "the store ends before the last pushed change: it was restored from an older copy or made anew")
+	case at.event == 0 && at.last > 0 && known == position{}:
+		f.restart(revision, "the stream was emptied and with it the position was lost")
+	}
+	w, err := f.store.Watch(f.at.needs())
+	if errors.Is(err, kvstore.ErrResync) {
+		f.restart(revision, "the store no longer has the commits since the last pushed change")
+		w, err = f.store.Watch(f.at.needs())
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.retry.reset()
+	f.release(f.at.needs())
+	return w, nil
+}
+
+// restart gives up what lies between the stream's position and a store revision.
+func (f *Feed) restart(revision kvstore.Revision, why string) {
+	f.o.Logger.Error("changes were not pushed", "why", why, "after", f.at.revision, "upTo", revision)
+	f.at.position = position{revision, whole}
+	f.origin = f.at
+}
+
+// reach returns the store's revision, after giving it time to reach another one: this instance may
+// be behind the one that appended.
+func (f *Feed) reach(ctx context.Context, min kvstore.Revision) (kvstore.Revision, error) {
+	v, err := f.view(ctx, kvstore.ReadOptions{Leader: true, MinRevision: min})
+	if errors.Is(err, kvstore.ErrDeadline) {
+		v, err = f.view(ctx, kvstore.ReadOptions{Leader: true})
+	}
+	if err != nil {
+		return 0, err
+	}
+	return v.Revision(), nil
+}
+
+func (f *Feed) view(ctx context.Context, o kvstore.ReadOptions) (kvstore.View, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.o.Timeout)
+	defer cancel()
+	return f.store.View(ctx, o)
+}
+
+// receive takes new commits in. With nothing else to do it waits for them.
+func (f *Feed) receive(ctx context.Context, w *kvstore.Watcher) error {
+	next := ctx
+	if f.queue.len() > 0 {
+		var cancel context.CancelFunc
+		next, cancel = context.WithTimeout(ctx, f.wait())
+		defer cancel()
+	}
+	commits, err := w.Next(next)
+	if err != nil && next.Err() != nil && ctx.Err() == nil {
+		return nil // there are none, and it is time for what waits
+	}
+	for _, c := range commits {
+		f.take(c)
+	}
+	return err
+}
+
+func (f *Feed) take(c *kvstore.Commit) {
+	events, err := f.o.Events(c)
+	if err != nil {
+		f.o.Logger.Error("derive changes", "revision", c.Revision, "err", err)
+	}
+	own := c.Writer == f.o.InstanceID
+	if n := f.queue.len(); !own && (n == 0 || f.queue.items[n-1].own) {
+		f.due = time.Now().Add(jitter(standby))
+	}
+	f.release(f.queue.push(events, f.at.position, c.Revision, own))
+}
+
+// wait is how long there is nothing to do about the queue.
+func (f *Feed) wait() time.Duration {
+	if f.queue.own > 0 {
+		return 0
+	}
+	return time.Until(f.due)
+}
+
+// advance appends what is due.
+func (f *Feed) advance(ctx context.Context) error {
+	if !f.queue.items[0].own {
+		moved, err := f.sync(ctx)
+		if err != nil || f.queue.len() == 0 {
+			return err
+		}
+		if moved && f.queue.own == 0 { // somebody is at it
+			f.due = time.Now().Add(jitter(standby))
+			return nil
+		}
+	}
+	return f.append(ctx)
+}
+
+// sync drops what is already in the stream and tells whether the stream moved.
+func (f *Feed) sync(ctx context.Context) (moved bool, err error) {
+	at, err := f.look(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case !at.covers(f.at.position):
+		return false, fmt.Errorf("%w: %s, known %s", errSetBack, at.id(), f.at.id())
+	}
+	moved = at.last != f.at.last
+	f.reached(at)
+	return moved, nil
+}
+
+// reached notes how far the stream is.
+func (f *Feed) reached(at mark) {
+	f.at = at
+	f.release(f.queue.pass(at.position))
+}
+
+// look asks how far the stream is until there is an answer.
+func (f *Feed) look(ctx context.Context) (mark, error) {
+	retry := newRetry(f.o.Logger)
+	for {
+		at, err := f.stream.last(ctx)
+		if err == nil {
+			return f.resolve(at), nil
+		}
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			f.o.Logger.Error("the stream was removed: making it anew, what it kept is lost")
+			err = f.Ensure(ctx)
+		}
+		if ctx.Err() != nil {
+			return mark{}, ctx.Err()
+		}
+		if err != nil {
+			if err := retry.pause(ctx, err); err != nil {
+				return mark{}, err
+			}
+		}
+	}
+}
+
+// resolve replaces a position that the stream does not have, or not in terms of this store.
+func (f *Feed) resolve(at mark) mark {
+	switch {
+	case at.event == 0:
+		at.position = f.at.position
+	case at.event == f.origin.event:
+		at.position = f.origin.position
+	}
+	return at
+}
+
+// release tells the store that everything up to a revision is out; 0 says nothing.
+func (f *Feed) release(upTo kvstore.Revision) {
+	if upTo > 0 {
+		f.store.Release(upTo)
+	}
+	f.note(func(s *Stats) { s.Revision = max(s.Revision, upTo) })
+}

@@ -1,0 +1,69 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// commit carries out a write: on the instance that is winning the race for the next revision when there is one, and else, or
+// when that one does not answer within the patience, here.
+func (s *Service) commit(ctx context.Context, patience time.Duration, op subjects.Operation, r *request,
+	local func(kvstore.UpdateOptions) (result, error),
+) (result, error) {
+	if r.direct {
+		return local(kvstore.UpdateOptions{Request: r.id})
+	}
+	writer := s.store.Writer()
+	if writer == "" {
+		res, err := local(kvstore.UpdateOptions{Yield: true})
+		contended, ok := errors.AsType[*kvstore.ContendedError](err)
+		if !ok {
+			return res, err
+		}
+		writer = contended.Writer
+	}
+	id := nuid.Next()
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	reply, refused := s.forward(bounded, writer, op, r, id)
+	if refused == nil {
+		return result{relayed: reply}, nil
+	}
+	res, err := local(kvstore.UpdateOptions{Request: id})
+	if errors.Is(refused, kvstore.ErrDeadline) {
+		err = inDoubt(err)
+	}
+	return res, err
+}
+
+// forward sends a request to one instance and returns its reply. It returns kvstore.ErrDeadline when the reply did not come
+// before the context ended, and any other error when the request certainly was not taken.
+func (s *Service) forward(ctx context.Context, instance string, op subjects.Operation, r *request, id string) (*nats.Msg, error) {
+	header := maps.Clone(r.header)
+	if header == nil {
+		header = nats.Header{}
+	}
+	header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(r.deadline), 10)}
+	delete(header, headerRequest)
+	if id != "" {
+		header[headerRequest] = []string{id}
+	}
+	reply, err := s.conn.RequestMsgWithContext(ctx, &nats.Msg{
+		Subject: s.prefix.Instance(instance, op), Header: header, Data: r.data,
+	})
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: no reply from instance %q", kvstore.ErrDeadline, instance)
+	}
+	return reply, err
+}

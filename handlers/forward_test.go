@@ -1,0 +1,178 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"github.com/zlink/zlink-nats/handlers"
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// rivals is an instance "one" that takes "two" for the one that writes, and what "two" is sent.
+type rivals struct {
+	*fixture
+	store *stub
+	sent  chan *nats.Msg
+}
+
+// startRivals lets the instance "two" do as answer says; without answer there is no such instance.
+func startRivals(t *testing.T, answer func(*nats.Msg) *nats.Msg, timeout time.Duration) *rivals {
+	t.Helper()
+	r := &rivals{sent: make(chan *nats.Msg, 16)}
+	r.fixture = start(t, func(o *handlers.Options) {
+		r.store = &stub{Store: o.Store, writer: "two"}
+		o.Store, o.ForwardTimeout = r.store, timeout
+	})
+	if answer == nil {
+		return r
+	}
+	_, err := r.client.Subscribe(subjects.DefaultPrefix.Instance("two", ">"), func(m *nats.Msg) {
+		r.sent <- m
+		if reply := answer(m); reply != nil {
+			if err := m.RespondMsg(reply); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.client.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func canned(*nats.Msg) *nats.Msg {
+	return &nats.Msg{Data: []byte(`{"by":"two"}`), Header: nats.Header{
+		"Content-Type": {"application/json"}, "Zlink-Revision": {"77"}, "X": {"y", "z"},
+	}}
+}
+
+func silent(*nats.Msg) *nats.Msg { return nil }
+
+func TestWriteIsForwardedToTheInstanceThatWrites(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, canned, 0)
+	unchanged := r.unchanged()
+	reply := r.call(subjects.LeaseClaim, claimA, headers{"traceparent": "00-1-2-03", "Zlink-Request": "forged"})
+	reply.want(map[string]string{"by": "two"})
+	if diff := cmp.Diff(canned(nil).Header, reply.Header); diff != "" {
+		t.Errorf("header of the reply (-want +got):\n%s", diff)
+	}
+	unchanged()
+
+	sent := <-r.sent
+	if string(sent.Data) != claimA || sent.Subject != "zlink.v1.instance.two.lease.claim" {
+		t.Errorf("sent %q on %s", sent.Data, sent.Subject)
+	}
+	id := sent.Header.Get("Zlink-Request")
+	if id == "" || id == "forged" {
+		t.Errorf("request id %q", id)
+	}
+	want := nats.Header{
+		"Traceparent": {"00-1-2-03"}, "Zlink-Request": {id}, "Zlink-Deadline": {fmt.Sprint(testT0 + 10_000)},
+	}
+	sent.Header["Traceparent"] = sent.Header["traceparent"]
+	delete(sent.Header, "traceparent")
+	if diff := cmp.Diff(want, sent.Header); diff != "" {
+		t.Errorf("header of the request (-want +got):\n%s", diff)
+	}
+	if got := r.outcomes(subjects.LeaseClaim)[handlers.OutcomeForwarded]; got != 1 {
+		t.Errorf("forwarded %d, want 1", got)
+	}
+}
+
+// outcomes are the counts of one operation.
+func (f *fixture) outcomes(op subjects.Operation) map[string]uint64 {
+	for _, o := range f.Counters().Operations {
+		if o.Operation == op {
+			return o.Outcomes
+		}
+	}
+	return nil
+}
+
+func TestReadIsNotForwarded(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, canned, 0)
+	r.call(subjects.LeaseRead, readA, nil).want(map[string]string{"kind": "missing"})
+	r.call(subjects.MeshNodeList, `{"meshName":"play"}`, nil).want(map[string]string{"revision": "0"})
+}
+
+func TestWriteIsDoneHereWhenTheOtherInstanceIsGone(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, nil, 0)
+	r.claim("a")
+	if got := r.store.updatesSeen(); len(got) != 1 || got[0].Request == "" || got[0].Yield {
+		t.Errorf("updates %+v, want one with a request id that does not yield", got)
+	}
+}
+
+func TestWriteIsDoneHereUnderTheSameIDWhenTheOtherInstanceIsSilent(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, silent, time.Millisecond)
+	r.claim("a")
+	id := (<-r.sent).Header.Get("Zlink-Request")
+	if diff := cmp.Diff([]kvstore.UpdateOptions{{Request: id}}, r.store.updatesSeen()); diff != "" {
+		t.Errorf("updates (-want +got):\n%s", diff)
+	}
+}
+
+func TestOutcomeIsUnknownWhenTheOtherInstanceMayHaveDoneIt(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, silent, time.Millisecond)
+	for _, err := range []error{
+		kvstore.ErrDeadline, kvstore.ErrUnavailable, kvstore.ErrOverloaded, kvstore.ErrUnknown, kvstore.ErrExhausted,
+	} {
+		r.store.update = func(context.Context, kvstore.UpdateOptions, func(*kvstore.Tx) error) (kvstore.Revision, error) {
+			return 0, err
+		}
+		r.call(subjects.LeaseClaim, claimA, nil).refused(wire.CodeOutcomeUnknown, "")
+	}
+}
+
+func TestOutcomeIsUnknownWhenTheDeadlineComesFirst(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, silent, time.Hour)
+	for _, op := range []subjects.Operation{subjects.LeaseRelease, subjects.OwnerRemoveAll} {
+		field := map[subjects.Operation]string{subjects.LeaseRelease: "token", subjects.OwnerRemoveAll: "owner"}[op]
+		r.call(op, `{"`+field+`":{"ownerId":"a","leaseGeneration":1}}`, headers{"Zlink-Deadline": fmt.Sprint(testT0 + 20)}).
+			refused(wire.CodeOutcomeUnknown, "")
+	}
+}
+
+func TestWriteIsForwardedWhenItKeepsLosingTheRace(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, canned, 0)
+	r.store.writer = ""
+	r.store.update = func(context.Context, kvstore.UpdateOptions, func(*kvstore.Tx) error) (kvstore.Revision, error) {
+		return 0, &kvstore.ContendedError{Writer: "two"}
+	}
+	r.call(subjects.LeaseClaim, claimA, nil).want(map[string]string{"by": "two"})
+	if diff := cmp.Diff([]kvstore.UpdateOptions{{Yield: true}}, r.store.updatesSeen()); diff != "" {
+		t.Errorf("updates (-want +got):\n%s", diff)
+	}
+}
+
+func TestForwardedRequestIsNotForwardedAgain(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, canned, 0)
+	own := subjects.DefaultPrefix.Instance("one", subjects.LeaseClaim)
+	r.send(own, []byte(claimA), headers{"Zlink-Request": "id"}).want(map[string]string{"kind": "claimed"})
+	if diff := cmp.Diff([]kvstore.UpdateOptions{{Request: "id"}}, r.store.updatesSeen()); diff != "" {
+		t.Errorf("updates (-want +got):\n%s", diff)
+	}
+	unchanged := r.unchanged()
+	for _, id := range []string{"", string(make([]byte, 65))} {
+		r.send(own, []byte(claimA), headers{"Zlink-Request": id}).refused(wire.CodeInvalidArgument, "Zlink-Request")
+	}
+	unchanged()
+}

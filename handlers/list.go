@@ -1,0 +1,110 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// list is an endpoint whose rule returns the rows after a key and the key to go on after. It does not run where requests arrive:
+// a page can take milliseconds.
+func list[Req, Item any](op subjects.Operation, validate func(*Req) error, page func(*Req) *wire.PageRequest,
+	rule func(kvstore.View, *Req, kvstore.Key, domain.Page) ([]Item, kvstore.Key, error),
+	reply func([]Item, wire.Page) any,
+) *endpoint {
+	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
+		req, err := decode(r, validate)
+		if err != nil {
+			return result{}, err
+		}
+		p := page(req)
+		at := domain.Page{Items: p.PageSize, Encoding: r.encoding}
+		w := walk{op: op, token: p.ContinuationToken, list: req}
+		p.PageSize, p.ContinuationToken = 0, "" // what is left is what all pages of the list share
+		if err := s.begin(ctx, r, &w); err != nil || w.relayed != nil {
+			return result{relayed: w.relayed}, err
+		}
+		items, next, err := rule(w.view, req, w.after, at)
+		if err != nil {
+			return result{}, err
+		}
+		token, err := s.next(&w, next)
+		return result{revision: w.view.Revision(), body: reply(items, wire.Page{
+			ContinuationToken: token, Revision: wire.Revision(w.view.Revision()), StoreNow: wire.Instant(w.view.Now()),
+		})}, err
+	}
+	return &endpoint{op: op, schema: schemaOf[Req](), serve: serve}
+}
+
+// walk is one page's part of a list.
+type walk struct {
+	op    subjects.Operation
+	token string // of the request; empty on the first page
+	list  any    // the request without what differs from page to page
+
+	view     kvstore.View
+	snapshot string      // id under which the view is kept; empty while it is not
+	after    kvstore.Key // where the page begins
+	relayed  *nats.Msg   // the page, if another instance had to make it
+}
+
+// begin finds the view and the place of a page: of the state at hand when there is no token, else of the snapshot that the
+// token names, which may be another instance's. It returns kvstore.ErrScanExpired for a token that leads nowhere.
+func (s *Service) begin(ctx context.Context, r *request, w *walk) (err error) {
+	if w.token == "" {
+		w.view, err = s.store.View(ctx, r.readOptions())
+		return err
+	}
+	t, err := decodeToken(w.token)
+	if err != nil {
+		return err
+	}
+	if t.instance != s.instanceID {
+		return s.beginElsewhere(ctx, r, w, t.instance)
+	}
+	sum, err := listSum(w.op, w.list)
+	if err != nil {
+		return err
+	}
+	if t.list != sum {
+		return kvstore.ErrScanExpired
+	}
+	w.snapshot, w.after = t.snapshot, t.after
+	w.view, err = s.snapshots.Find(t.snapshot)
+	return err
+}
+
+func (s *Service) beginElsewhere(ctx context.Context, r *request, w *walk, instance string) (err error) {
+	if r.direct {
+		return kvstore.ErrScanExpired
+	}
+	w.relayed, err = s.forward(ctx, instance, w.op, r, "")
+	if errors.Is(err, nats.ErrNoResponders) {
+		return kvstore.ErrScanExpired
+	}
+	return err
+}
+
+// next returns the token of the page that begins after a key; empty when there is none. The view is kept from the first page
+// that has a successor on.
+func (s *Service) next(w *walk, after kvstore.Key) (string, error) {
+	if after == "" {
+		return "", nil
+	}
+	sum, err := listSum(w.op, w.list)
+	if err != nil {
+		return "", err
+	}
+	if w.snapshot == "" {
+		if w.snapshot, err = s.snapshots.Keep(w.view); err != nil {
+			return "", err
+		}
+	}
+	return token{list: sum, instance: s.instanceID, snapshot: w.snapshot, after: after}.encode(), nil
+}

@@ -1,0 +1,102 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// result is what an endpoint answers.
+type result struct {
+	body     any              // a reply of package wire
+	revision kvstore.Revision // the store revision that it reflects
+	relayed  *nats.Msg        // instead of both: the reply of another instance
+}
+
+// contentTypes are the header values by encoding. The library only reads them, so all replies share them.
+var contentTypes = [...][]string{
+	wire.CBOR: {wire.CBOR.ContentType()},
+	wire.JSON: {wire.JSON.ContentType()},
+}
+
+// answer publishes the result or the error and returns what became of the request.
+func (s *Service) answer(e *endpoint, r *request, res result, err error) string {
+	if err == nil && res.relayed != nil {
+		s.publish(e, &nats.Msg{Subject: r.replyTo, Header: res.relayed.Header, Data: res.relayed.Data})
+		return OutcomeForwarded
+	}
+	if err == nil {
+		if err = s.answerResult(e, r, res); err == nil {
+			return OutcomeOK
+		}
+	}
+	return s.answerError(e, r, res.revision, err)
+}
+
+// answerResult returns an error when the result cannot be sent, so that the error can be.
+func (s *Service) answerResult(e *endpoint, r *request, res result) error {
+	data, err := encode(r.encoding, res.body)
+	if err != nil {
+		return err
+	}
+	err = s.publish(e, &nats.Msg{Subject: r.replyTo, Header: s.header(r, res.revision), Data: data})
+	if !errors.Is(err, nats.ErrMaxPayload) {
+		return nil // whoever waits is out of reach
+	}
+	err = fmt.Errorf("%w: a reply of %d bytes and its headers, the server's max_payload is %d",
+		kvstore.ErrTooLarge, len(data), s.conn.MaxPayload())
+	if e.writes {
+		// Whoever hears "too large" takes it that nothing was written.
+		err = fmt.Errorf("%w: %w", kvstore.ErrUnknown, err)
+	}
+	return err
+}
+
+// encode makes an error of a reply that cannot be written, which is a bug.
+func encode(enc wire.Encoding, body any) (data []byte, err error) {
+	defer recovered(&err)
+	return wire.Marshal(enc, body)
+}
+
+func (s *Service) answerError(e *endpoint, r *request, revision kvstore.Revision, err error) string {
+	d := detail(err)
+	report(s.log, e.op, d.Code, err)
+	if revision == 0 {
+		revision = s.store.Status().Revision
+	}
+	header := s.header(r, revision)
+	header[wire.HeaderError] = []string{d.Message}
+	header[wire.HeaderErrorCode] = []string{strconv.Itoa(d.Code.Status())}
+	body, err := wire.Marshal(r.encoding, wire.ErrorBody{Error: d})
+	if err != nil {
+		s.log.Error("encode refusal", "op", string(e.op), "err", err)
+	}
+	s.publish(e, &nats.Msg{Subject: r.replyTo, Header: header, Data: body})
+	return string(d.Code)
+}
+
+func (s *Service) header(r *request, revision kvstore.Revision) nats.Header {
+	return nats.Header{
+		wire.HeaderContentType: contentTypes[r.encoding],
+		wire.HeaderRevision:    {revision.String()},
+	}
+}
+
+// publish sends a reply. A failure has no one to be told but the operator, and is not worth more than a debug line: the
+// connection reports its own state.
+func (s *Service) publish(e *endpoint, m *nats.Msg) error {
+	if m.Subject == "" {
+		return nil
+	}
+	err := s.conn.PublishMsg(m)
+	if err != nil {
+		s.log.Debug("publish reply", slog.String("op", string(e.op)), slog.Any("err", err))
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zlink/zlink-nats/kvstore"
+)
+
+// maxWait bounds what a request with a nonsensical deadline can hold.
+const maxWait = 24 * time.Hour
+
+// accept takes a request over on the goroutine of its subscription, which must not be held up.
+func (s *Service) accept(base context.Context, e *endpoint, m message) {
+	start := time.Now()
+	r := &request{message: m}
+	now := s.store.Clock().Now()
+	err := r.readHeaders(now, kvstore.Instant(s.requestTimeout.Milliseconds()))
+	if err == nil && r.deadline <= now {
+		err = fmt.Errorf("%w: %d on arrival at %d", kvstore.ErrDeadline, r.deadline, now)
+	}
+	switch {
+	case err != nil:
+		s.finish(e, r, start, result{}, err)
+		return
+	case e.inline && !s.waits(base, r):
+		res, err := s.run(base, e, r)
+		s.finish(e, r, start, res, err)
+		return
+	}
+	if err := s.gate.enter(); err != nil {
+		s.finish(e, r, start, result{}, err)
+		return
+	}
+	go func() {
+		defer s.gate.leave()
+		left := min(r.deadline-now, kvstore.Instant(maxWait.Milliseconds()))
+		ctx, cancel := context.WithTimeout(base, time.Duration(left)*time.Millisecond)
+		defer cancel()
+		res, err := s.run(ctx, e, r)
+		s.finish(e, r, start, res, err)
+	}()
+}
+
+// waits tells whether a read has to wait for a revision or for the leader.
+func (s *Service) waits(ctx context.Context, r *request) bool {
+	if r.leader {
+		return true
+	}
+	if r.min == 0 {
+		return false
+	}
+	v, err := s.store.View(ctx, kvstore.ReadOptions{})
+	return err == nil && v.Revision() < r.min
+}
+
+// run answers a request, whatever happens.
+func (s *Service) run(ctx context.Context, e *endpoint, r *request) (res result, err error) {
+	defer recovered(&err)
+	return e.serve(ctx, s, r)
+}
+
+func (s *Service) finish(e *endpoint, r *request, start time.Time, res result, err error) {
+	outcome := s.answer(e, r, res, err)
+	e.add(outcome, time.Since(start))
+}

@@ -1,0 +1,42 @@
+package handlers
+
+import (
+	"context"
+
+	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// healthyFor is how long, in milliseconds, the store counts as healthy after it last answered.
+const healthyFor kvstore.Instant = 10_000
+
+func statusEndpoints() []*endpoint {
+	return []*endpoint{{op: subjects.StatusGet, schema: schemaOf[wire.StatusGetRequest](), serve: status}}
+}
+
+func status(ctx context.Context, s *Service, r *request) (result, error) {
+	if _, err := decode(r, func(*wire.StatusGetRequest) error { return nil }); err != nil {
+		return result{}, err
+	}
+	v, err := s.store.View(ctx, r.readOptions())
+	if err != nil {
+		return result{}, err
+	}
+	rows, leases := domain.CountRows(v)
+	st := s.store.Status()
+	return result{revision: v.Revision(), body: &wire.StatusGetReply{
+		Version:      s.version,
+		InstanceID:   s.instanceID,
+		Revision:     wire.Revision(v.Revision()),
+		StoreNow:     wire.Instant(v.Now()),
+		Rows:         uint32(rows),
+		Leases:       uint32(leases),
+		StoreHealthy: st.LastError == "" && st.HealthyAt > 0 && v.Now()-st.HealthyAt <= healthyFor,
+		LastError:    st.LastError,
+		Server: wire.ServerStatus{
+			Name: st.Server.Name, Version: st.Server.Version, Replicas: uint32(st.Server.Replicas),
+		},
+	}}, nil
+}

@@ -1,0 +1,54 @@
+package handlers_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/zlink/zlink-nats/kvstore"
+)
+
+// stub is a store whose methods a test replaces one by one; the others are those of the store within.
+type stub struct {
+	kvstore.Store
+	view   func(context.Context, kvstore.ReadOptions) (kvstore.View, error)
+	update func(context.Context, kvstore.UpdateOptions, func(*kvstore.Tx) error) (kvstore.Revision, error)
+	writer string
+
+	mu      sync.Mutex
+	updates []kvstore.UpdateOptions // guarded by mu; of every call
+	views   []kvstore.ReadOptions   // guarded by mu; of every call
+}
+
+func (s *stub) View(ctx context.Context, o kvstore.ReadOptions) (kvstore.View, error) {
+	s.mu.Lock()
+	s.views = append(s.views, o)
+	s.mu.Unlock()
+	if s.view != nil {
+		return s.view(ctx, o)
+	}
+	return s.Store.View(ctx, o)
+}
+
+func (s *stub) Update(ctx context.Context, o kvstore.UpdateOptions, fn func(*kvstore.Tx) error) (kvstore.Revision, error) {
+	s.mu.Lock()
+	s.updates = append(s.updates, o)
+	s.mu.Unlock()
+	if s.update != nil {
+		return s.update(ctx, o, fn)
+	}
+	return s.Store.Update(ctx, o, fn)
+}
+
+func (s *stub) Writer() string { return s.writer }
+
+func (s *stub) updatesSeen() []kvstore.UpdateOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.updates
+}
+
+func (s *stub) viewsSeen() []kvstore.ReadOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.views
+}

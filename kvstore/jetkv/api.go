@@ -1,0 +1,184 @@
+package jetkv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"github.com/zlink/zlink-nats/kvstore"
+)
+
+// Error codes of the JetStream API that decide something.
+const (
+	codeNoMessage     = 10037 // there is no message at the sequence
+	codeWrongLast     = 10071 // something was stored since the expected sequence
+	codeUndecided     = 10164 // R3: lost against a write that is not decided yet
+	codeBatchOff      = 10174 // allow_atomic was turned off
+	codeBatchTooLarge = 10199
+)
+
+// streamInfo is what the store asks the stream leader for.
+type streamInfo struct {
+	Config jetstream.StreamConfig `json:"config"`
+	State  struct {
+		First kvstore.Revision `json:"first_seq"`
+		Last  kvstore.Revision `json:"last_seq"`
+	} `json:"state"`
+	Time  time.Time           `json:"ts"`
+	Error *jetstream.APIError `json:"error"`
+}
+
+// info asks the stream leader how far the stream is, and takes the server's time
+// from the answer.
+func (s *Store) info(ctx context.Context) (*streamInfo, error) {
+	started := time.Now()
+	m, err := s.request(ctx, "STREAM.INFO."+s.stream, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.readInfo(m.Data, time.Since(started))
+}
+
+func (s *Store) readInfo(data []byte, rtt time.Duration) (*streamInfo, error) {
+	var i streamInfo
+	if err := json.Unmarshal(data, &i); err != nil {
+		return nil, fmt.Errorf("stream info: %w", err)
+	}
+	if i.Error != nil {
+		return nil, fmt.Errorf("stream info: %w", i.Error)
+	}
+	if !i.Time.IsZero() {
+		s.server.observe(i.Time, rtt)
+	}
+	return &i, nil
+}
+
+// message is what tells one stored message from another.
+type message struct {
+	txn  string
+	time kvstore.Instant
+}
+
+// stored asks the stream leader for the message at a position. It returns nil
+// when there is none.
+func (s *Store) stored(ctx context.Context, at kvstore.Revision) (*message, error) {
+	m, err := s.request(ctx, "STREAM.MSG.GET."+s.stream, []byte(`{"seq":`+at.String()+`}`))
+	if err != nil {
+		return nil, err
+	}
+	var r struct {
+		Message *struct {
+			Header []byte    `json:"hdrs"`
+			Time   time.Time `json:"time"`
+		} `json:"message"`
+		Error *jetstream.APIError `json:"error"`
+	}
+	switch err := json.Unmarshal(m.Data, &r); {
+	case err != nil:
+		return nil, fmt.Errorf("read message %d: %w", at, err)
+	case r.Error != nil && r.Error.ErrorCode == codeNoMessage:
+		return nil, nil //nolint:nilnil // absence is an answer here
+	case r.Error != nil:
+		return nil, fmt.Errorf("read message %d: %w", at, r.Error)
+	case r.Message == nil:
+		return nil, fmt.Errorf("read message %d: empty answer", at)
+	}
+	found := &message{time: kvstore.Instant(r.Message.Time.UnixMilli())}
+	if len(r.Message.Header) > 0 {
+		h, err := nats.DecodeHeadersMsg(r.Message.Header)
+		if err != nil {
+			return nil, fmt.Errorf("read message %d: %w", at, err)
+		}
+		found.txn = one(h, headerTxn)
+	}
+	return found, nil
+}
+
+// apiTimeout bounds one question to the stream leader.
+const apiTimeout = 2 * time.Second
+
+func (s *Store) request(ctx context.Context, op string, body []byte) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	return s.nc.RequestWithContext(ctx, s.api+op, body)
+}
+
+// ack is the answer to a publish.
+type ack struct {
+	Sequence kvstore.Revision    `json:"seq"`
+	Error    *jetstream.APIError `json:"error"`
+}
+
+var errNoResponder = errors.New("no stream leader answers")
+
+// readAck reads the answer to a publish. errNoResponder says that the message
+// reached no stream.
+func readAck(m *nats.Msg) (ack, error) {
+	if len(m.Data) == 0 && one(m.Header, "Status") == "503" {
+		return ack{}, errNoResponder
+	}
+	var a ack
+	err := json.Unmarshal(m.Data, &a)
+	return a, err
+}
+
+// makeBatch turns messages into one atomic batch. A single message needs none.
+func makeBatch(msgs []*nats.Msg) {
+	if len(msgs) < 2 {
+		return
+	}
+	id := nuid.Next()
+	for i, m := range msgs {
+		m.Header[headerBatchID] = []string{id}
+		m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
+	}
+	msgs[len(msgs)-1].Header[headerBatchCommit] = []string{"1"}
+}
+
+// probeBatch finds how many rows one commit may write: it offers batches whose
+// condition cannot hold, so that nothing is stored, and sees whether the server
+// minds their length.
+func (s *Store) probeBatch(ctx context.Context) (int, error) {
+	for _, n := range []int{kvstore.DefaultCommitRows, 1000, 500, 200, 100, 50, 10} {
+		a, err := s.offerBatch(ctx, n)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("probe batch of %d messages: %w", n, err)
+		case a.Error == nil:
+			return 0, fmt.Errorf("probe batch of %d messages was stored at %d", n, a.Sequence)
+		case a.Error.ErrorCode == codeWrongLast, a.Error.ErrorCode == codeUndecided:
+			return n, nil
+		case a.Error.ErrorCode != codeBatchTooLarge:
+			return 0, fmt.Errorf("probe batch of %d messages: %w", n, a.Error)
+		}
+	}
+	return 0, errors.New("the NATS server accepts no atomic batch of 10 messages: raise max_batch_size in its jetstream limits")
+}
+
+func (s *Store) offerBatch(ctx context.Context, n int) (ack, error) {
+	msgs := make([]*nats.Msg, n)
+	for i := range msgs {
+		msgs[i] = &nats.Msg{Subject: s.prefix + probeFamily, Header: nats.Header{}}
+	}
+	makeBatch(msgs)
+	msgs[0].Header[headerExpectedLast] = []string{kvstore.MaxRevision.String()}
+	ctx, cancel := context.WithTimeout(ctx, 2*apiTimeout)
+	defer cancel()
+	for _, m := range msgs[:n-1] {
+		if err := s.nc.PublishMsg(m); err != nil {
+			return ack{}, err
+		}
+	}
+	m, err := s.nc.RequestMsgWithContext(ctx, msgs[n-1])
+	if err != nil {
+		return ack{}, err
+	}
+	return readAck(m)
+}

@@ -1,0 +1,114 @@
+package jetkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/zlink/zlink-nats/kvstore"
+)
+
+// Finding is one thing that Check looked at.
+type Finding struct {
+	Name   string // what was looked at
+	OK     bool
+	Detail string // what was found
+	Mend   string // how to mend it; empty when it is OK
+}
+
+// Check looks at everything that Open verifies, and at what makes a store work
+// less well, without changing anything. It goes on after a finding that is not
+// OK as far as the rest can still be looked at.
+func Check(ctx context.Context, nc *nats.Conn, o Options) []Finding {
+	o.Conn = nc
+	s, err := newStore(o)
+	if err != nil {
+		return []Finding{failing("JetStream", err.Error(), "check --js-domain")}
+	}
+	found := []Finding{checkServer(nc), checkPayload(nc)}
+	in, err := s.info(ctx)
+	if err != nil {
+		return append(found, s.checkUnreachable(ctx, err))
+	}
+	return append(found, s.checkBucket(in.Config), s.checkClock(), s.checkBatch(ctx))
+}
+
+func fine(name, detail string) Finding { return Finding{Name: name, OK: true, Detail: detail} }
+
+func failing(name, detail, mend string) Finding {
+	return Finding{Name: name, Detail: detail, Mend: mend}
+}
+
+func checkServer(nc *nats.Conn) Finding {
+	name := "server version"
+	if err := verifyServer(nc); err != nil {
+		return failing(name, err.Error(), "upgrade the NATS server to "+MinServerVersion+" or later")
+	}
+	return fine(name, nc.ConnectedServerVersion()+" on "+nc.ConnectedServerName())
+}
+
+func checkPayload(nc *nats.Conn) Finding {
+	name, detail := "max_payload", fmt.Sprintf("%d bytes", nc.MaxPayload())
+	if nc.MaxPayload() < minPayload {
+		return failing(name, detail+", values of 1 MiB do not fit", "set max_payload: 8MB in the NATS server's configuration")
+	}
+	return fine(name, detail)
+}
+
+// checkUnreachable tells a bucket that is not there yet from a JetStream that
+// does not answer.
+func (s *Store) checkUnreachable(ctx context.Context, err error) Finding {
+	name := "bucket " + s.opts.Bucket
+	_, account := s.js.AccountInfo(ctx)
+	switch {
+	case errors.Is(account, jetstream.ErrJetStreamNotEnabled), errors.Is(account, jetstream.ErrJetStreamNotEnabledForAccount):
+		return failing("JetStream", account.Error(), "turn JetStream on in the server's configuration and for this account")
+	case account != nil:
+		return failing("JetStream", account.Error(),
+			"allow this user "+s.api+">, and check that the JetStream cluster has a leader")
+	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamNotFound {
+		return fine(name, "not there yet; the first `serve` creates it")
+	}
+	return failing(name, err.Error(), "allow this user "+s.api+"STREAM.*."+s.stream)
+}
+
+func (s *Store) checkBucket(c jetstream.StreamConfig) Finding {
+	name := "bucket " + s.opts.Bucket
+	if err := verifyBucket(c); err != nil {
+		return failing(name, err.Error(), "nats stream edit "+s.stream)
+	}
+	return fine(name, fmt.Sprintf("%d replicas", c.Replicas))
+}
+
+// clockTolerance is how far this machine's clock may be off the server's before
+// it is worth a word; nothing depends on it.
+const clockTolerance = time.Second
+
+func (s *Store) checkClock() Finding {
+	off := time.Duration(time.Now().UnixMilli()-int64(s.server.Now())) * time.Millisecond
+	detail := fmt.Sprintf("this machine is %s off the server's clock, which is the one that counts", off)
+	if off.Abs() > clockTolerance {
+		return failing("clock", detail, "synchronise the clocks of the servers and of this machine (NTP)")
+	}
+	return fine("clock", detail)
+}
+
+func (s *Store) checkBatch(ctx context.Context) Finding {
+	name := "atomic batches"
+	rows, err := s.probeBatch(ctx)
+	switch {
+	case err != nil:
+		return failing(name, err.Error(), "set allow_atomic to true on stream "+s.stream+
+			", and allow this user to publish on "+s.prefix+">")
+	case rows < kvstore.DefaultCommitRows:
+		return failing(name, fmt.Sprintf("at most %d messages", rows),
+			fmt.Sprintf("set max_batch_size to %d in the jetstream limits of the NATS server", kvstore.DefaultCommitRows))
+	}
+	return fine(name, fmt.Sprintf("%d messages", rows))
+}

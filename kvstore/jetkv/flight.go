@@ -1,0 +1,359 @@
+package jetkv
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/zlink/zlink-nats/kvstore"
+)
+
+// flight is the one group that is on its way: a commit of all its transactions,
+// or, when none of them writes, a question to the leader whether the state that
+// they saw is the latest.
+type flight struct {
+	id   uint64
+	txns []*txn
+	base kvstore.Revision // the revision that the group expects to follow
+	msgs []*nats.Msg      // empty for a question
+	sent bool             // it may be stored; false again once it is known not to be
+	// attempts counts how often it was sent: after the second, a refusal may be
+	// about its own first copy.
+	attempts int
+	sentAt   time.Time
+	settling bool // a helper goroutine is finding out what became of it
+}
+
+// flightTimeout is how long an acknowledgement may take before the log is asked.
+const flightTimeout = 2 * time.Second
+
+// retryAfter is the wait before a flight that reached nobody is sent again.
+const retryAfter = 100 * time.Millisecond
+
+func flightOf(subject string) uint64 {
+	id, _ := strconv.ParseUint(subject[strings.LastIndexByte(subject, '.')+1:], 36, 64)
+	return id
+}
+
+// first is the id of the flight's first transaction that writes.
+func (f *flight) first() string {
+	for _, t := range f.txns {
+		if len(t.writes) > 0 {
+			return t.id
+		}
+	}
+	return ""
+}
+
+// has tells whether the message of a transaction is one of the flight's. One
+// message proves all: the group is atomic.
+func (f *flight) has(txn string) bool {
+	for _, t := range f.txns {
+		if len(t.writes) > 0 && t.id == txn {
+			return len(f.msgs) > 0
+		}
+	}
+	return false
+}
+
+// after is the state that the flight leads to.
+func (f *flight) after() *kvstore.State { return f.txns[len(f.txns)-1].after }
+
+// finishWriters answers the transactions that write and keeps the others.
+func (f *flight) finishWriters(err error) {
+	rest := f.txns[:0:0]
+	for _, t := range f.txns {
+		if len(t.writes) == 0 {
+			rest = append(rest, t)
+			continue
+		}
+		t.finish(result{err: err})
+	}
+	f.txns = rest
+}
+
+// send starts the next flight with what is pending.
+func (e *engine) send() {
+	if !e.mayRun() || time.Now().Before(e.notBefore) {
+		return
+	}
+	if !e.nc.IsConnected() {
+		e.failed(errDisconnected)
+		return
+	}
+	n := e.cut()
+	if !e.board(e.pending[:n]) {
+		return
+	}
+	f := &flight{txns: e.pending[:n:n], base: e.tail.Revision()}
+	e.setPending(append([]*txn(nil), e.pending[n:]...))
+	for _, t := range f.txns {
+		f.msgs = t.messages(e.prefix, f.msgs)
+	}
+	e.flight = f
+	e.launch()
+}
+
+// board makes sure that no caller of a transaction that writes has given up. One
+// that has is dropped, and what was run after it is run again.
+func (e *engine) board(txns []*txn) bool {
+	gone := false
+	for _, t := range txns {
+		if len(t.writes) > 0 && !t.stage.CompareAndSwap(stageWaiting, stageSent) {
+			gone = true
+		}
+	}
+	if gone {
+		e.rollBack(false)
+	}
+	return !gone
+}
+
+// cut says how many pending transactions go out together.
+func (e *engine) cut() int {
+	writers, first := 0, -1
+	for i, t := range e.pending {
+		if len(t.writes) > 0 {
+			if writers++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if writers == 0 {
+		return len(e.pending)
+	}
+	if len(e.pending[first].writes) == 1 && e.cost.single(writers) {
+		return e.upToWriter(first + 1)
+	}
+	msgs := 0
+	for i, t := range e.pending {
+		if msgs += len(t.writes); msgs > e.limits.CommitRows && i > 0 {
+			return i
+		}
+	}
+	return len(e.pending)
+}
+
+// upToWriter is the index of the first transaction from i on that writes: those
+// before it are answered by the same acknowledgement.
+func (e *engine) upToWriter(i int) int {
+	for i < len(e.pending) && len(e.pending[i].writes) == 0 {
+		i++
+	}
+	return i
+}
+
+// launch sends the flight, for the first time or again.
+func (e *engine) launch() {
+	f := e.flight
+	e.flights++
+	f.id, f.sent, f.sentAt, f.settling = e.flights, true, time.Now(), false
+	f.attempts++
+	reply := e.inbox + "." + strconv.FormatUint(f.id, 36)
+	if len(f.msgs) == 0 {
+		if err := e.nc.PublishRequest(e.api+"STREAM.INFO."+e.stream, reply, nil); err != nil {
+			e.missed(err)
+		}
+		return
+	}
+	f.msgs[0].Header[headerExpectedLast] = []string{f.base.String()}
+	makeBatch(f.msgs)
+	f.msgs[len(f.msgs)-1].Reply = reply
+	for i, m := range f.msgs {
+		if err := e.nc.PublishMsg(m); err != nil {
+			if i < len(f.msgs)-1 || errors.Is(err, nats.ErrMaxPayload) {
+				e.refused(err) // a batch without its last message is no batch
+				return
+			}
+			e.unknown()
+			return
+		}
+	}
+}
+
+// missed: the flight is known to have reached nobody. It is sent again.
+func (e *engine) missed(err error) {
+	e.failed(err)
+	f := e.flight
+	f.sent, f.sentAt = false, time.Now()
+	for _, t := range f.txns {
+		t.stage.CompareAndSwap(stageSent, stageWaiting)
+	}
+}
+
+// refused: the flight was not stored and never will be.
+func (e *engine) refused(err error) {
+	e.failed(err)
+	cause := kvstore.ErrUnavailable
+	if errors.Is(err, nats.ErrMaxPayload) {
+		cause = kvstore.ErrTooLarge
+	}
+	e.flight.finishWriters(fmt.Errorf("%w: %w", cause, err))
+	e.rollBack(false)
+}
+
+// answered takes the answer to the flight.
+func (e *engine) answered(r reply) {
+	f := e.flight
+	if i := slices.IndexFunc(e.limbo, func(f *flight) bool { return f.id == r.flight }); i >= 0 {
+		lim := e.limbo[i]
+		if a, err := readAck(r.msg); err == nil {
+			e.limbo = slices.Delete(e.limbo, i, i+1)
+			e.answeredInLimbo(lim, a)
+		}
+		return
+	}
+	if f == nil || r.flight != f.id {
+		return // of a flight that was settled otherwise
+	}
+	if len(f.msgs) == 0 {
+		e.answeredQuestion(r.msg)
+		return
+	}
+	a, err := readAck(r.msg)
+	switch {
+	case errors.Is(err, errNoResponder):
+		if f.attempts > 1 {
+			e.unknown() // an earlier copy may be stored
+			return
+		}
+		e.missed(err)
+	case err != nil:
+		e.unknown()
+	case a.Error == nil && a.Sequence == f.base+kvstore.Revision(len(f.msgs)):
+		e.commit()
+	case a.Error == nil:
+		e.log.Error("commit was stored at another place than it asked for", "op", "commit",
+			"expected", f.base+kvstore.Revision(len(f.msgs)), "stored", a.Sequence)
+		e.unknown()
+	case a.Error.ErrorCode == codeWrongLast, a.Error.ErrorCode == codeUndecided:
+		if f.attempts > 1 {
+			e.unknown()
+			return
+		}
+		e.lost(f.base + 1)
+	case transient(a.Error):
+		if f.attempts > 1 {
+			e.unknown()
+			return
+		}
+		e.missed(a.Error)
+	default:
+		e.refused(a.Error)
+	}
+}
+
+// transient errors say that the stream has no leader at the moment.
+func transient(err *jetstream.APIError) bool {
+	return err.ErrorCode == 10008 || err.ErrorCode == 10009 || err.Code == 503 && err.ErrorCode == 0
+}
+
+// answeredQuestion: the state is the latest if the leader has nothing later.
+func (e *engine) answeredQuestion(m *nats.Msg) {
+	f := e.flight
+	if len(m.Data) == 0 {
+		e.missed(errNoResponder)
+		return
+	}
+	in, err := e.readInfo(m.Data, time.Since(f.sentAt))
+	if err != nil {
+		e.missed(err)
+		return
+	}
+	if in.State.Last > f.base {
+		e.rollBack(false)
+		e.await(in.State.Last)
+		return
+	}
+	e.commit()
+}
+
+// lost: another instance was faster; its commit is at least at this revision.
+func (e *engine) lost(to kvstore.Revision) {
+	e.stats.conflicts.Add(1)
+	e.conflicts++
+	if e.conflicts > 2 {
+		longest := min(time.Millisecond<<min(e.conflicts, 6), 50*time.Millisecond)
+		e.notBefore = time.Now().Add(rand.N(longest))
+		time.AfterFunc(time.Until(e.notBefore), func() { e.post(func() {}) })
+	}
+	e.rollBack(true)
+	e.await(to)
+}
+
+// await keeps everything from running until the state has reached a revision.
+func (e *engine) await(to kvstore.Revision) {
+	if to > e.tail.Revision() {
+		e.behind = max(e.behind, to)
+		e.progressAt = time.Now()
+	}
+}
+
+// commit makes the flight part of the committed state and answers its callers.
+func (e *engine) commit() {
+	f := e.flight
+	e.flight = nil
+	e.healthy()
+	e.conflicts, e.progressAt = 0, time.Now()
+	if len(f.msgs) > 0 {
+		e.cost.observe(len(f.msgs), time.Since(f.sentAt))
+		e.stats.groups.Add(1)
+		e.stats.messages.Add(uint64(len(f.msgs)))
+		e.publish(f)
+	}
+	for _, t := range f.txns {
+		if len(t.writes) > 0 {
+			e.stats.commits.Add(1)
+		} else {
+			e.stats.refusals.Add(1)
+		}
+		t.finish(result{revision: t.after.Revision(), err: t.err, panic: t.panic})
+	}
+}
+
+// publish shows the flight's commits to readers and watchers.
+func (e *engine) publish(f *flight) {
+	now := e.clock.Now()
+	var commits []*kvstore.Commit
+	for _, t := range f.txns {
+		if len(t.writes) == 0 {
+			continue
+		}
+		t.commit.Time = now
+		commits = append(commits, t.commit)
+		e.countUnfed(t.commit)
+		e.requests.add(t.opts.Request)
+		e.anchors.add(anchor{revision: t.commit.Revision, txn: t.id})
+	}
+	e.countAhead(f.txns, -1)
+	e.tail = f.after()
+	e.committed.Store(e.tail)
+	e.history.Append(commits...)
+}
+
+// expireFlight asks the log about a flight whose answer does not come, and sends
+// one again that reached nobody.
+func (e *engine) expireFlight() {
+	f := e.flight
+	switch {
+	case f == nil || f.settling:
+	case !f.sent && time.Since(f.sentAt) > retryAfter && e.nc.IsConnected() && e.mayRun():
+		if e.board(f.txns) {
+			e.launch()
+		}
+	case f.sent && time.Since(f.sentAt) > flightTimeout:
+		if len(f.msgs) == 0 {
+			e.missed(errors.New("the stream leader does not answer"))
+			return
+		}
+		e.failed(errors.New("no acknowledgement of a commit"))
+		e.unknown()
+	}
+}

@@ -1,0 +1,72 @@
+package jetkv
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/zlink/zlink-nats/kvstore"
+)
+
+// follower delivers the bucket's messages after a revision, in order.
+type follower struct {
+	records chan record
+	stop    func()
+}
+
+const (
+	// followBuffer is how many messages may wait for the engine.
+	followBuffer = 1024
+	// followHeartbeat is how soon a consumer that went silent is noticed (after
+	// two of them).
+	followHeartbeat = 500 * time.Millisecond
+)
+
+// startFollower starts a follower. pending is the number of messages that the consumer
+// found at first.
+func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (f *follower, pending uint64, err error) {
+	c, err := s.js.OrderedConsumer(ctx, s.stream, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:   uint64(after) + 1,
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("follow bucket: %w", err)
+	}
+	f = &follower{records: make(chan record, followBuffer)}
+	quit := make(chan struct{})
+	cc, err := c.Consume(func(m jetstream.Msg) {
+		r, err := s.record(m)
+		if err != nil {
+			s.log.Error("message of the bucket cannot be read", "subject", m.Subject(), "err", err)
+			return
+		}
+		select {
+		case f.records <- r:
+		case <-quit:
+		}
+	}, jetstream.PullHeartbeat(followHeartbeat), jetstream.PullExpiry(5*time.Second), jetstream.PullMaxMessages(4096))
+	if err != nil {
+		return nil, 0, fmt.Errorf("follow bucket: %w", err)
+	}
+	f.stop = sync.OnceFunc(func() {
+		close(quit)
+		cc.Stop()
+		<-cc.Closed()
+	})
+	return f, c.CachedInfo().NumPending, nil
+}
+
+func (s *Store) record(m jetstream.Msg) (record, error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return record{}, err
+	}
+	r := decode(s.prefix, m.Subject(), m.Headers(), m.Data())
+	r.revision = kvstore.Revision(meta.Sequence.Stream)
+	r.time = kvstore.Instant(meta.Timestamp.UnixMilli())
+	r.pending = meta.NumPending
+	return r, nil
+}

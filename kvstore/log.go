@@ -1,0 +1,136 @@
+package kvstore
+
+import (
+	"context"
+	"sync"
+)
+
+// Log keeps the latest commits for watchers. An engine appends to it; its zero
+// value is not usable, see NewLog.
+type Log struct {
+	keep int
+
+	mu       sync.Mutex
+	commits  []*Commit     // guarded by mu; ascending
+	dropped  uint64        // guarded by mu; commits[0] has this number
+	floor    Revision      // guarded by mu; commits after floor are all here
+	last     Revision      // guarded by mu
+	released Revision      // guarded by mu
+	hold     bool          // guarded by mu; keep what is not released
+	changed  chan struct{} // guarded by mu; closed at the next append
+}
+
+// NewLog returns a log that begins after a revision and remembers at least the
+// last keep commits. With hold it keeps all that were not released as well.
+func NewLog(after Revision, keep int, hold bool) *Log {
+	return &Log{keep: keep, floor: after, last: after, released: after, hold: hold, changed: make(chan struct{})}
+}
+
+// Append adds commits in order.
+func (l *Log) Append(commits ...*Commit) {
+	if len(commits) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.commits = append(l.commits, commits...)
+	l.last = commits[len(commits)-1].Revision
+	l.trimLocked()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Reset forgets everything: watchers get ErrResync.
+func (l *Log) Reset(after Revision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropped += uint64(len(l.commits)) + 1
+	l.commits, l.floor, l.last = nil, after, after
+	l.released = min(l.released, after)
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Release lets go of commits up to a revision.
+func (l *Log) Release(upTo Revision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = max(l.released, upTo)
+	l.trimLocked()
+}
+
+func (l *Log) trimLocked() {
+	n := 0
+	for len(l.commits)-n > l.keep && (!l.hold || l.commits[n].Revision <= l.released) {
+		n++
+	}
+	if n < l.keep { // moving the rest costs its length: do it rarely
+		return
+	}
+	l.floor = l.commits[n-1].Revision
+	l.commits = append([]*Commit(nil), l.commits[n:]...)
+	l.dropped += uint64(n)
+}
+
+// Watch follows the commits after a revision, or returns ErrResync.
+func (l *Log) Watch(after Revision) (*Watcher, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if after < l.floor {
+		return nil, ErrResync
+	}
+	n := len(l.commits)
+	for n > 0 && l.commits[n-1].Revision > after {
+		n--
+	}
+	return &Watcher{log: l, next: l.dropped + uint64(n)}, nil
+}
+
+// Watcher reads commits in order. It is for one goroutine; it holds no resources
+// and need not be closed.
+type Watcher struct {
+	log  *Log
+	next uint64
+}
+
+// Next waits for commits and returns all there are, at least one. It returns
+// ErrResync when the watcher was too slow or history broke, else the context's
+// error.
+func (w *Watcher) Next(ctx context.Context) ([]*Commit, error) {
+	for {
+		commits, changed, err := w.poll()
+		if len(commits) > 0 || err != nil {
+			return commits, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Ready returns the commits that are there, without waiting.
+func (w *Watcher) Ready() []*Commit {
+	commits, _, _ := w.poll()
+	return commits
+}
+
+func (w *Watcher) poll() ([]*Commit, <-chan struct{}, error) {
+	l := w.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.next < l.dropped {
+		return nil, nil, ErrResync
+	}
+	commits := l.commits[w.next-l.dropped:]
+	w.next += uint64(len(commits))
+	return commits[:len(commits):len(commits)], l.changed, nil
+}
+
+// Changed returns a channel that is closed at the next append.
+func (l *Log) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}

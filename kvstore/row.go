@@ -1,0 +1,60 @@
+package kvstore
+
+import "strconv"
+
+// MaxRevision is the greatest revision there can be. A commit that would pass it
+// is refused with [ErrExhausted].
+const MaxRevision Revision = 1<<63 - 1
+
+// Revision numbers the writes of a store, 1..MaxRevision. 0 is the empty store.
+type Revision uint64
+
+// String returns the decimal text, which is also the row's opaque version.
+func (r Revision) String() string { return strconv.FormatUint(uint64(r), 10) }
+
+// Instant is a time of the store's clock in milliseconds since the Unix epoch.
+// 0 means "never" where an expiry is meant.
+type Instant int64
+
+// Row is one stored row. Rows are immutable: a change is a new Row.
+type Row struct {
+	Key   Key
+	Value []byte // owned by the store; not to be modified
+	// Revision is the number of the write that stored this version.
+	Revision Revision
+	// Expiry is the instant from which the row counts as absent; 0 is never.
+	Expiry Instant
+}
+
+// Live tells whether the row counts as present at the instant.
+func (r *Row) Live(now Instant) bool { return r.Expiry == 0 || r.Expiry > now }
+
+// Entry is one row's part of a commit.
+type Entry struct {
+	Key      Key
+	Revision Revision
+	// Row is the version stored by the commit; nil when it removed the row.
+	Row *Row
+	// Prior is the version before, expired or not; nil when there was none.
+	Prior *Row
+	// Expired is true when the row was removed because its expiry had come.
+	Expired bool
+}
+
+// Commit is one transaction that was carried out, as [Watcher] delivers it.
+type Commit struct {
+	// Revision is that of the last entry, so the revision of the store after it.
+	Revision Revision
+	// Time is when the store's server stored the commit.
+	Time    Instant
+	Entries []Entry
+	// Before and After are the states around the commit. After contains every
+	// entry; Before none.
+	Before, After *State
+	// Writer is the id of the store instance that made the commit; empty when
+	// another tool wrote into the store.
+	Writer string
+	// Gap is true when the entries are what is left of several commits whose
+	// rows have been rewritten since.
+	Gap bool
+}

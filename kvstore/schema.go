@@ -1,0 +1,27 @@
+package kvstore
+
+// Schema is what a store needs to know about the rows it keeps. Its functions
+// are pure and are called for every row that is stored or loaded; they must not
+// panic on a value that they cannot decode.
+type Schema struct {
+	// Index returns the index entries of a row; nil for a row that has none or
+	// cannot be decoded.
+	Index func(*Row) []IndexEntry
+	// Stamp returns the scopes whose stamp the entry moves, each with the
+	// revision it moves to (0 stands for the entry's own). A scope's stamp is
+	// the greatest revision it ever got. For a removal it may only look at the
+	// key and the revision: the rest can be missing.
+	Stamp func(Entry) []Stamp
+}
+
+// IndexEntry puts a row under a value of an index.
+type IndexEntry struct {
+	Index string // name of the index
+	Value string // any bytes; entries of one index are ordered by it
+}
+
+// Stamp is the revision of the last change in a scope.
+type Stamp struct {
+	Scope    string
+	Revision Revision
+}

@@ -1,0 +1,190 @@
+package kvstore
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/btree"
+)
+
+// stampFamily holds the stamps of removals that the log has forgotten, one row a
+// scope, so that a stamp never decreases. They belong to the store itself.
+const stampFamily = "stamp"
+
+// State is what a log adds up to at a revision. It is built by one goroutine
+// with [State.Apply] and [State.Load]; once another goroutine can see it, it is
+// only read and copied. Copying costs nothing: trees are shared until written.
+type State struct {
+	schema   *Schema
+	revision Revision
+	rows     *btree.BTreeG[*Row]
+	index    *btree.BTreeG[indexItem]
+	expiring *btree.BTreeG[*Row]
+	stamps   *btree.BTreeG[Stamp]
+	removed  *btree.BTreeG[Tombstone]
+}
+
+type indexItem struct {
+	index, value string
+	row          *Row
+}
+
+// Tombstone remembers a removed row whose history the log still holds.
+type Tombstone struct {
+	Key      Key
+	Revision Revision
+}
+
+// NewState returns the empty state. A nil schema declares nothing.
+func NewState(schema *Schema) *State {
+	if schema == nil {
+		schema = &Schema{}
+	}
+	return &State{
+		schema:   schema,
+		rows:     newTree(func(a, b *Row) bool { return a.Key < b.Key }),
+		index:    newTree(lessIndex),
+		expiring: newTree(lessExpiry),
+		stamps:   newTree(func(a, b Stamp) bool { return a.Scope < b.Scope }),
+		removed:  newTree(func(a, b Tombstone) bool { return a.Revision < b.Revision }),
+	}
+}
+
+// newTree leaves locking out: a state has one writer and is immutable for
+// readers.
+func newTree[T any](less func(a, b T) bool) *btree.BTreeG[T] {
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 16})
+}
+
+func lessIndex(a, b indexItem) bool {
+	if c := strings.Compare(a.index, b.index); c != 0 {
+		return c < 0
+	}
+	if c := strings.Compare(a.value, b.value); c != 0 {
+		return c < 0
+	}
+	return a.row.Key < b.row.Key
+}
+
+func lessExpiry(a, b *Row) bool {
+	if a.Expiry != b.Expiry {
+		return a.Expiry < b.Expiry
+	}
+	return a.Key < b.Key
+}
+
+// Copy returns an independent state with the same content.
+func (s *State) Copy() *State {
+	c := *s
+	c.rows, c.index, c.expiring = s.rows.Copy(), s.index.Copy(), s.expiring.Copy()
+	c.stamps, c.removed = s.stamps.Copy(), s.removed.Copy()
+	return &c
+}
+
+// Revision is that of the last entry applied.
+func (s *State) Revision() Revision { return s.revision }
+
+// Advance moves the revision forward over log positions that hold no row any
+// more. It never moves it back.
+func (s *State) Advance(to Revision) { s.revision = max(s.revision, to) }
+
+// Rows counts the stored rows, expired ones included.
+func (s *State) Rows() int { return s.rows.Len() }
+
+// Put stores a row version and returns the entry of the commit.
+func (s *State) Put(r *Row) Entry {
+	prior := s.unlink(r.Key)
+	s.rows.Set(r)
+	if r.Expiry != 0 {
+		s.expiring.Set(r)
+	}
+	if s.schema.Index != nil {
+		for _, e := range s.schema.Index(r) {
+			s.index.Set(indexItem{e.Index, e.Value, r})
+		}
+	}
+	e := Entry{Key: r.Key, Revision: r.Revision, Row: r, Prior: prior}
+	s.stamp(e)
+	s.revision = r.Revision
+	return e
+}
+
+// Delete removes a row at a revision and returns the entry of the commit. With
+// tombstone the state remembers that the log has the row's history.
+func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
+	e := Entry{Key: k, Revision: rev, Prior: s.unlink(k)}
+	s.rows.Delete(&Row{Key: k})
+	if tombstone {
+		s.removed.Set(Tombstone{Key: k, Revision: rev})
+	}
+	s.stamp(e)
+	s.revision = rev
+	return e
+}
+
+// Forget drops a tombstone: the log has no history of the key any more. The
+// write that made it so has a revision as well.
+func (s *State) Forget(t Tombstone, rev Revision) {
+	s.removed.Delete(t)
+	s.Advance(rev)
+}
+
+func (s *State) unlink(k Key) *Row {
+	prior, ok := s.rows.Get(&Row{Key: k})
+	if !ok {
+		return nil
+	}
+	if prior.Expiry != 0 {
+		s.expiring.Delete(prior)
+	}
+	if s.schema.Index != nil {
+		for _, e := range s.schema.Index(prior) {
+			s.index.Delete(indexItem{e.Index, e.Value, prior})
+		}
+	}
+	return prior
+}
+
+func (s *State) stamp(e Entry) {
+	if scope, ok := strings.CutPrefix(string(e.Key), stampFamily+Separator); ok {
+		if e.Row != nil {
+			rev, err := strconv.ParseUint(string(e.Row.Value), 10, 63)
+			if err == nil {
+				s.raise(Stamp{scope, Revision(rev)})
+			}
+		}
+		return
+	}
+	if s.schema.Stamp == nil {
+		return
+	}
+	for _, st := range s.schema.Stamp(e) {
+		if st.Revision == 0 {
+			st.Revision = e.Revision
+		}
+		s.raise(st)
+	}
+}
+
+func (s *State) raise(st Stamp) {
+	if old, ok := s.stamps.Get(st); !ok || old.Revision < st.Revision {
+		s.stamps.Set(st)
+	}
+}
+
+// Tombstones lists the removed rows whose history the log still holds, oldest
+// first.
+func (s *State) Tombstones() iter.Seq[Tombstone] { return s.removed.Scan }
+
+// All lists every stored row in key order, expired ones included.
+func (s *State) All() iter.Seq[*Row] { return s.rows.Scan }
+
+// Get returns the stored row, expired or not; nil when there is none.
+func (s *State) Get(k Key) *Row {
+	r, _ := s.rows.Get(&Row{Key: k})
+	return r
+}
+
+// View reads the state as of an instant.
+func (s *State) View(now Instant) View { return View{s, now} }

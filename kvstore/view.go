@@ -1,0 +1,99 @@
+package kvstore
+
+import (
+	"iter"
+	"strings"
+)
+
+// View is a state and the instant at which its expiries are judged. It is a
+// small value that may be copied and read by many goroutines. The zero View must
+// not be used.
+type View struct {
+	state *State
+	now   Instant
+}
+
+// Now is the instant of the view.
+func (v View) Now() Instant { return v.now }
+
+// Revision is the store revision that the view shows.
+func (v View) Revision() Revision { return v.state.revision }
+
+// State returns what the view reads.
+func (v View) State() *State { return v.state }
+
+// Row returns the row of a key; nil when it is absent or has expired.
+func (v View) Row(k Key) *Row {
+	if r := v.state.Get(k); r != nil && r.Live(v.now) {
+		return r
+	}
+	return nil
+}
+
+// Scan lists the rows whose key begins with prefix and is greater than after, in
+// key order. An empty after starts at the beginning.
+func (v View) Scan(prefix, after Key) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		from := max(prefix, after)
+		v.state.rows.Ascend(&Row{Key: from}, func(r *Row) bool {
+			if !r.Key.HasPrefix(prefix) {
+				return false
+			}
+			if (after != "" && r.Key <= after) || !r.Live(v.now) {
+				return true
+			}
+			return yield(r)
+		})
+	}
+}
+
+// Index lists the rows under exactly one value of an index, in key order.
+func (v View) Index(index, value string) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		from := indexItem{index, value, &Row{}}
+		v.state.index.Ascend(from, func(i indexItem) bool {
+			if i.index != index || i.value != value {
+				return false
+			}
+			return !i.row.Live(v.now) || yield(i.row)
+		})
+	}
+}
+
+// IndexPrefix lists the rows under the values of an index that begin with
+// prefix, ordered by value and then by key.
+func (v View) IndexPrefix(index, prefix string) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		from := indexItem{index, prefix, &Row{}}
+		v.state.index.Ascend(from, func(i indexItem) bool {
+			if i.index != index || !strings.HasPrefix(i.value, prefix) {
+				return false
+			}
+			return !i.row.Live(v.now) || yield(i.row)
+		})
+	}
+}
+
+// Stamp is the revision of the last change in a scope; 0 if there never was one.
+func (v View) Stamp(scope string) Revision {
+	st, _ := v.state.stamps.Get(Stamp{Scope: scope})
+	return st.Revision
+}
+
+// NextExpiry is the earliest expiry of a stored row, which may have passed; 0
+// when no row expires.
+func (v View) NextExpiry() Instant {
+	if r, ok := v.state.expiring.Min(); ok {
+		return r.Expiry
+	}
+	return 0
+}
+
+// Expired lists the stored rows whose expiry has come, earliest first.
+func (v View) Expired() iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		v.state.expiring.Scan(func(r *Row) bool {
+			return !r.Live(v.now) && yield(r)
+		})
+	}
+}
