@@ -1,8 +1,10 @@
 package domain
 
+import "github.com/zlink/zlink-nats/kvstore"
+
 // Hooks for the tests of this package, which are outside of it.
 var (
-	DecodeLease       = decodeLease
+	EncodeRecord      = encodeRecord
 	DecodeMeshNode    = decodeMeshNode
 	SameMeshNode      = sameMeshNode
 	RenewableMeshNode = renewableMeshNode
@@ -10,3 +12,12 @@ var (
 
 // RoomBytes is what the items of a page may take.
 const RoomBytes = MaxPageBytes - pageHeadBytes
+
+// DecodeLease decodes a lease row and returns the body of its record.
+func DecodeLease(r *kvstore.Row) (any, error) {
+	l, err := decodeLease(r)
+	if err != nil {
+		return nil, err
+	}
+	return l.leaseRecord, nil
+}

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/zlink/zlink-nats/wire"
@@ -136,7 +137,8 @@ func (c *checks) encodedSize(d *wire.MeshNodeDescriptor) {
 	if c.err != nil || n*element+8*maxEndpointBytes <= maxValueBytes {
 		return
 	}
-	b, err := encodeRecord(d)
+	// as it would be stored, with the longest stamps there can be
+	b, err := encodeRecord(stampedMeshNode(d, maxGeneration, math.MaxInt64))
 	if err != nil {
 		c.err = err
 		return

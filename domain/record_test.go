@@ -1,10 +1,22 @@
 package domain_test
 
 import (
+	"bytes"
+	"errors"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
 )
+
+var update = flag.Bool("update", false, "rewrite the test vectors")
 
 // recordOf encodes a body as the value of a row.
 func recordOf(t tb, body map[string]any) []byte {
@@ -20,4 +32,176 @@ func recordOf(t tb, body map[string]any) []byte {
 	return append([]byte{0x82, 1}, b...)
 }
 
-var _ = testing.Short
+// bodyOf decodes the value of a row, to be changed and encoded again.
+func bodyOf(t tb, value []byte) map[string]any {
+	t.Helper()
+	body := map[string]any{}
+	if err := cbor.Unmarshal(value[2:], &body); err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// vectors are rows by the names of their files, as the rules store them.
+func vectors(t *testing.T) map[string]*kvstore.Row {
+	w := newWorld(t)
+	a := w.claim("owner-a")
+	b := write(w, domain.ClaimLease, claim("b\x01é", "claim-1")).Token
+	w.renew(*b)
+	w.stored(wire.IntentNewClaim, node("n1", a, func(d *wire.MeshNodeDescriptor) {
+		d.ObjectRole, d.ChannelWeights, d.SpotTypes = wire.RoleNone, nil, nil
+		d.PopulationCapacity.SpotTypes = nil
+	}))
+	w.stored(wire.IntentNewClaim, node("\x00\xff", a, capabilities, entrySpot("lobby"), state(wire.StateDraining), func(d *wire.MeshNodeDescriptor) {
+		d.MaintenanceWave = "w1"
+		d.PopulationCapacity.Actors.Limit = 1 << 20
+	}))
+	v := w.view()
+	return map[string]*kvstore.Row{
+		"lease":             v.Row(domain.LeaseKey("owner-a")),
+		"lease-renewed":     v.Row(domain.LeaseKey("b\x01é")),
+		"mesh-node-minimal": v.Row(domain.MeshNodeKey("play", "n1")),
+		"mesh-node-full":    v.Row(domain.MeshNodeKey("play", "\x00\xff")),
+	}
+}
+
+// TestVectors holds the encoding of every record still: stored rows outlive the
+// program that wrote them.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	for name, row := range vectors(t) {
+		file := filepath.Join("testdata", "vectors", name+".txt")
+		text := formatVector(row)
+		if *update {
+			if err := os.WriteFile(file, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		onDisk, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(onDisk, text) {
+			t.Errorf("%s: a rule stores\n%swant\n%s", file, text, onDisk)
+		}
+		body, err := decodeRow(parseVector(t, onDisk))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		again, err := domain.EncodeRecord(body)
+		if err != nil || !bytes.Equal(again, row.Value) {
+			t.Errorf("%s: decoded and encoded again it is\n%x, %v", file, again, err)
+		}
+	}
+}
+
+// decodeRow decodes a row of any family.
+func decodeRow(r *kvstore.Row) (any, error) {
+	if r.Key.HasPrefix(kvstore.Prefix(domain.FamilyLease)) {
+		return domain.DecodeLease(r)
+	}
+	return domain.DecodeMeshNode(r)
+}
+
+func TestDamagedRecords(t *testing.T) {
+	t.Parallel()
+	rows := vectors(t)
+	type edit = func(map[string]any)
+	for name, tt := range map[string]struct {
+		row    string
+		value  func(value []byte) []byte // of the bytes, or
+		body   edit                      // of the body
+		change func(*kvstore.Row)        // of the rest of the row
+	}{
+		"nothing":                  {row: "lease", value: func([]byte) []byte { return nil }},
+		"array alone":              {row: "lease", value: func([]byte) []byte { return []byte{0x82} }},
+		"no body":                  {row: "lease", value: func(v []byte) []byte { return v[:2] }},
+		"array of one":             {row: "lease", value: func(v []byte) []byte { return append([]byte{0x81}, v[1:]...) }},
+		"newer record version":     {row: "mesh-node-full", value: func(v []byte) []byte { return append([]byte{0x82, 2}, v[2:]...) }},
+		"body that is no map":      {row: "lease", value: func([]byte) []byte { return []byte{0x82, 1, 1} }},
+		"cut short":                {row: "mesh-node-full", value: func(v []byte) []byte { return v[:len(v)-1] }},
+		"bytes behind the body":    {row: "lease", value: func(v []byte) []byte { return append(bytes.Clone(v), 0) }},
+		"unknown member":           {row: "lease", body: func(b map[string]any) { b["x"] = 1 }},
+		"lease without generation": {row: "lease", body: func(b map[string]any) { delete(b, "leaseGeneration") }},
+		"lease without owner":      {row: "lease", body: func(b map[string]any) { delete(b, "ownerId") }},
+		"lease of another owner":   {row: "lease", body: func(b map[string]any) { b["ownerId"] = "owner-b" }},
+		"lease of generation 0":    {row: "lease", body: func(b map[string]any) { b["leaseGeneration"] = 0 }},
+		"lease from the future":    {row: "lease", body: func(b map[string]any) { b["leaseGeneration"] = 2 }},
+		"lease without expiry":     {row: "lease", change: func(r *kvstore.Row) { r.Expiry = 0 }},
+		"node of another mesh":     {row: "mesh-node-full", body: func(b map[string]any) { b["meshName"] = "lab" }},
+		"node of another RID":      {row: "mesh-node-full", body: func(b map[string]any) { b["rid"] = "n1" }},
+		"node under a lease's key": {row: "mesh-node-full", change: func(r *kvstore.Row) { r.Key = domain.LeaseKey("owner-a") }},
+		"node without endpoint":    {row: "mesh-node-full", body: func(b map[string]any) { delete(b, "endpoint") }},
+		"node without generation":  {row: "mesh-node-full", body: func(b map[string]any) { delete(b, "generation") }},
+		"node without updatedAt":   {row: "mesh-node-full", body: func(b map[string]any) { delete(b, "updatedAt") }},
+		"node from the future":     {row: "mesh-node-full", body: func(b map[string]any) { b["generation"] = 99 }},
+		"unknown state":            {row: "mesh-node-full", body: func(b map[string]any) { b["state"] = "sleeping" }},
+		"weight that is text":      {row: "mesh-node-full", body: func(b map[string]any) { b["placementWeight"] = "1" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			row := *rows[tt.row]
+			switch {
+			case tt.value != nil:
+				row.Value = tt.value(row.Value)
+			case tt.body != nil:
+				body := maps.Clone(bodyOf(t, row.Value))
+				tt.body(body)
+				row.Value = recordOf(t, body)
+			default:
+				tt.change(&row)
+			}
+			_, err := decodeRow(&row)
+			wantLost(t, err, row.Key)
+		})
+	}
+}
+
+func FuzzDecodeLease(f *testing.F) {
+	fuzzDecode(f, "lease", kvstore.Prefix(domain.FamilyLease))
+}
+
+func FuzzDecodeMeshNode(f *testing.F) {
+	fuzzDecode(f, "mesh-node", kvstore.Prefix(domain.FamilyMeshNode))
+}
+
+// fuzzDecode feeds rows to a decoder and to the functions of the schema: they do
+// not panic, what is refused is lost, and what is decoded is encoded to the same.
+func fuzzDecode(f *testing.F, family string, prefix kvstore.Key) {
+	files, err := filepath.Glob(filepath.Join("testdata", "vectors", family+"*.txt"))
+	if err != nil || len(files) == 0 {
+		f.Fatalf("vectors %v: %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		r := parseVector(f, text)
+		f.Add(string(r.Key[len(prefix):]), r.Value, uint64(r.Revision), int64(r.Expiry))
+	}
+	schema := domain.Schema()
+	f.Fuzz(func(t *testing.T, key string, value []byte, revision uint64, expiry int64) {
+		r := &kvstore.Row{
+			Key: prefix + kvstore.Key(key), Value: value,
+			Revision: kvstore.Revision(revision), Expiry: kvstore.Instant(expiry),
+		}
+		schema.Index(r)
+		schema.Stamp(kvstore.Entry{Key: r.Key, Revision: r.Revision, Row: r})
+		body, err := decodeRow(r)
+		if err != nil {
+			if !errors.As(err, new(*kvstore.DataLostError)) {
+				t.Fatalf("error %v, want data lost", err)
+			}
+			return
+		}
+		if r.Value, err = domain.EncodeRecord(body); err != nil {
+			t.Fatal(err)
+		}
+		again, err := decodeRow(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, again, body)
+	})
+}

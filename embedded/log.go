@@ -43,8 +43,9 @@ func (b *bridge) write(level slog.Level, format string, v []any) {
 	}
 }
 
-// Noticef implements [server.Logger].
-func (b *bridge) Noticef(format string, v ...any) { b.write(slog.LevelInfo, format, v) }
+// Noticef implements [server.Logger]. What a server has to say when it starts is
+// for those who debug it; the service says itself what matters.
+func (b *bridge) Noticef(format string, v ...any) { b.write(slog.LevelDebug, format, v) }
 
 // Warnf implements [server.Logger].
 func (b *bridge) Warnf(format string, v ...any) { b.write(slog.LevelWarn, format, v) }

@@ -98,7 +98,7 @@ func (tx *Tx) add(w Write) (Revision, error) {
 		panic(fmt.Sprintf("kvstore: key of %d bytes", len(w.Key)))
 	}
 	if len(tx.writes) >= tx.limits.CommitRows {
-		return 0, tx.fail(fmt.Errorf("%w: more than %d; the server's max_batch_size bounds it",
+		return 0, tx.fail(fmt.Errorf("%w: more than %d; raise jetstream { limits { batch { max_msgs } } } of the NATS server",
 			ErrTooManyRows, tx.limits.CommitRows))
 	}
 	tx.writes = append(tx.writes, w)

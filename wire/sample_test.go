@@ -2,7 +2,7 @@ package wire_test
 
 import "github.com/zlink/zlink-nats/wire"
 
-// sampleDescriptor has every field set, and a RID that is no text when raw is asked for.
+// sampleDescriptor returns the descriptor of a node with every field set.
 func sampleDescriptor(rid wire.RID) wire.MeshNodeDescriptor {
 	return wire.MeshNodeDescriptor{
 		MeshName:            "play",

@@ -69,8 +69,9 @@ func (r Result) Throughput() float64 {
 	return float64(r.Ops) / r.Elapsed.Seconds()
 }
 
-// Run drives a workload that was set up. Operations begun in the counted time are all waited for and counted, however
-// long they take, so a system that stalls cannot hide it. It fails when ctx ends or when no operation succeeded.
+// Run drives a workload that was set up. It counts the operations that return after the warm-up, and waits for those
+// that are under way at the end, so a system that stalls cannot hide it on either side. It fails when ctx ends or when
+// no operation succeeded.
 func Run(ctx context.Context, w Workload, p Plan) (Result, error) {
 	if p.Callers < 1 || p.Duration <= 0 {
 		return Result{}, fmt.Errorf("run workload: want callers and a duration, got %d and %v", p.Callers, p.Duration)
@@ -109,7 +110,7 @@ func (c *caller) drive(ctx context.Context, w Workload, id int, start, end time.
 	for begun := time.Now(); ; begun = c.last {
 		err := w.Op(ctx, id)
 		c.last = time.Now()
-		if !begun.Before(start) {
+		if c.last.After(start) {
 			c.count(c.last.Sub(begun), err)
 		}
 		if !c.last.Before(end) || ctx.Err() != nil {

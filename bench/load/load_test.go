@@ -70,6 +70,27 @@ func TestRunWaitsForAStalledOperation(t *testing.T) {
 	})
 }
 
+func TestRunCountsAStallThatBeganInTheWarmup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		op := func(ctx context.Context, caller int) error {
+			if time.Since(begun) == 0 {
+				return takes(900*time.Millisecond)(ctx, caller)
+			}
+			return takes(100*time.Millisecond)(ctx, caller)
+		}
+		got, err := load.Run(t.Context(), script{op: op},
+			load.Plan{Callers: 1, Warmup: 500 * time.Millisecond, Duration: 600 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Ops != 3 || got.P99 < 900*time.Millisecond {
+			t.Errorf("got %d operations with p99 %v, want 3 and the 900ms of the first", got.Ops, got.P99)
+		}
+	})
+}
+
 func TestRunKeepsFailuresOutOfLatencies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -33,6 +33,19 @@ func (c *doctorCmd) checkChanges(ctx context.Context, js jetstream.JetStream) fi
 	return f
 }
 
+// pagePayload carries the largest replies and requests: pages and opaque writes of 4 MiB.
+const pagePayload = 8 << 20
+
+// checkPages looks whether the largest requests and replies fit into a message.
+func checkPages(l *link) finding {
+	f := finding{Name: "message size", State: stateOK, Detail: "enough for pages and opaque writes of 4 MiB"}
+	if l.MaxPayload() < pagePayload {
+		f.State, f.Detail = stateWarn, fmt.Sprintf("%d bytes: pages and opaque writes of 4 MiB do not fit", l.MaxPayload())
+		f.Mend = "set max_payload: 8MB in the NATS server's configuration"
+	}
+	return f
+}
+
 // checkPermissions tries what the service does, in ways that change nothing: on a
 // subject that nobody uses, with a condition that cannot hold, or as a question
 // that contradicts itself.
@@ -85,30 +98,6 @@ func permitted(l *link, timeout time.Duration, do func() error) error {
 		return err
 	}
 	return nil
-}
-
-// clockOff is what makes timestamps of logs hard to compare, and deadlines wrong.
-const clockOff = time.Second
-
-// checkClock compares this machine's clock with that of the store's server.
-func (c *doctorCmd) checkClock(ctx context.Context, js jetstream.JetStream) finding {
-	f := finding{Name: "clock", State: stateOK}
-	started := time.Now()
-	stream, err := bounded(ctx, &c.Connection, func(ctx context.Context) (jetstream.Stream, error) {
-		return js.Stream(ctx, "KV_"+c.Bucket)
-	})
-	if err != nil {
-		f.State, f.Detail = stateWarn, "not compared: the bucket cannot be asked for the time"
-		return f
-	}
-	rtt := time.Since(started)
-	ahead := started.Add(rtt / 2).Sub(stream.CachedInfo().TimeStamp)
-	f.Detail = fmt.Sprintf("%v ahead of the server's, within %v", ahead.Round(time.Millisecond), (rtt/2 + time.Millisecond).Round(time.Millisecond))
-	if ahead.Abs() > clockOff {
-		f.State = stateWarn
-		f.Mend = "run a time service (NTP) on both machines: leases are judged by the server's clock alone, but deadlines that clients on this machine set, and its logs, are off"
-	}
-	return f
 }
 
 // checkService asks whether somebody serves.

@@ -80,14 +80,16 @@ func (c *doctorCmd) examine(ctx context.Context) []finding {
 	findings := []finding{{Name: "connection", State: stateOK, Detail: l.ConnectedUrlRedacted()}}
 	js, err := l.jetStream()
 	if err == nil {
-		_, err = bounded(ctx, &c.Connection, js.AccountInfo)
+		asking, cancel := context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+		_, err = js.AccountInfo(asking)
 	}
 	if err != nil {
 		return append(findings, finding{Name: "JetStream", State: stateFail, Detail: l.explainJetStream(err).Error()})
 	}
 	findings = append(findings, finding{Name: "JetStream", State: stateOK, Detail: "on"})
 	findings = append(findings, c.checkStore(ctx, l)...)
-	return append(findings, c.checkChanges(ctx, js), c.checkPermissions(l), c.checkClock(ctx, js), c.checkService(l))
+	return append(findings, checkPages(l), c.checkChanges(ctx, js), c.checkPermissions(l), c.checkService(l))
 }
 
 // checkStore asks the store what it thinks of the server and the bucket.
@@ -127,11 +129,4 @@ func printFindingsJSON(findings []finding) error {
 	}
 	_, err = os.Stdout.Write(append(text, '\n'))
 	return err
-}
-
-// bounded asks a question with the time that the flags allow for an answer.
-func bounded[T any](ctx context.Context, c *config.Connection, ask func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	return ask(ctx)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,7 +35,9 @@ type instance struct {
 }
 
 // open prepares an instance up to the point where it could begin to serve. The
-// position of the feed comes first: the store has to remember what is not pushed yet.
+// position of the feed comes first, since the store has to remember what is not
+// pushed yet; the stream of changes comes last, since a server that the store
+// refuses shall not get one.
 func open(ctx context.Context, c *config.Config, l *link, id string, log *slog.Logger) (*instance, error) {
 	i := &instance{config: c, log: log, link: l, id: id, build: ownBuild()}
 	js, err := l.jetStream()
@@ -42,32 +45,32 @@ func open(ctx context.Context, c *config.Config, l *link, id string, log *slog.L
 		return nil, err
 	}
 	i.feed = newFeed(c, js, id, log)
-	if err := i.feed.Ensure(ctx); err != nil {
-		return nil, err
-	}
 	position, err := i.feed.Position(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
-	i.store, err = jetkv.Open(ctx, jetkv.Options{
+	if i.store, err = openStore(ctx, c, l, id, position, log); err != nil {
+		return nil, err
+	}
+	if err := i.feed.Ensure(ctx); err != nil || c.HTTP == config.Off {
+		return i, err
+	}
+	i.http, err = listenHTTP(c.HTTP, i)
+	return i, err
+}
+
+func openStore(ctx context.Context, c *config.Config, l *link, id string, from kvstore.Revision, log *slog.Logger) (*jetkv.Store, error) {
+	return jetkv.Open(ctx, jetkv.Options{
 		Conn:        l.Conn,
 		JSDomain:    l.domain,
 		Bucket:      c.Bucket,
 		Replicas:    c.Replicas,
 		Schema:      domain.Schema(),
 		InstanceID:  id,
-		HistoryFrom: position,
+		HistoryFrom: from,
 		Hold:        true,
 		Logger:      log,
 	})
-	if err != nil {
-		return nil, err
-	}
-	if c.HTTP == config.Off {
-		return i, nil
-	}
-	i.http, err = listenHTTP(c.HTTP, i)
-	return i, err
 }
 
 func newFeed(c *config.Config, js jetstream.JetStream, id string, log *slog.Logger) *feed.Feed {

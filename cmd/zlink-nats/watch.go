@@ -118,4 +118,3 @@ func (c *watchCmd) follow(js jetstream.JetStream, h history, filter string, firs
 		}
 	}
 }
-

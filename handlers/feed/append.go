@@ -34,6 +34,7 @@ const (
 
 	codeWrongLastSequence jetstream.ErrorCode = 10071 // another message came first
 	codeInFlight          jetstream.ErrorCode = 10164 // another message may come first
+	codeIDInFlight        jetstream.ErrorCode = 10158 // the same event may be stored already
 	codeDuplicate         jetstream.ErrorCode = 10201 // a batch with an event that is stored already
 	codeNoBatches         jetstream.ErrorCode = 10174 // allow_atomic is off
 	codeBatchTooLarge     jetstream.ErrorCode = 10199 // max_batch_size is lower
@@ -138,7 +139,7 @@ func acknowledged(answer []byte, end uint64) error {
 	}
 	if ack.Error != nil {
 		switch ack.Error.ErrorCode {
-		case codeWrongLastSequence, codeInFlight, codeDuplicate:
+		case codeWrongLastSequence, codeInFlight, codeIDInFlight, codeDuplicate:
 			return fmt.Errorf("%w: %w", errSecond, ack.Error)
 		}
 		return ack.Error

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/zlink/zlink-nats/handlers/feed"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/testenv"
@@ -33,7 +34,7 @@ func commitAtRandom(w *world, n int, writers ...string) (last kvstore.Revision) 
 }
 
 // The heart of the promise: whoever is killed whenever, each event is there once and in order.
-func TestFeedsThatAreKilledLeaveEachEventOnce(t *testing.T) {
+func TestInstancesThatAreKilledLeaveEachEventOnce(t *testing.T) {
 	t.Parallel()
 	node := testenv.Server(t, testenv.ServerOptions{})
 	w := &world{}
@@ -42,8 +43,8 @@ func TestFeedsThatAreKilledLeaveEachEventOnce(t *testing.T) {
 	done := make(chan struct{})
 	last := make([]*instance, len(ids))
 	for i, id := range ids {
-		nc, s := node.Connect(t), w.join(0)
-		last[i] = start(t, newFeed(t, nc, id), s)
+		nc := node.Connect(t)
+		last[i] = launch(t, w, newFeed(t, nc, id))
 		wg.Go(func() {
 			for {
 				select {
@@ -52,7 +53,7 @@ func TestFeedsThatAreKilledLeaveEachEventOnce(t *testing.T) {
 				case <-time.After(rand.N(30 * time.Millisecond)):
 				}
 				last[i].kill()
-				last[i] = start(t, newFeed(t, nc, id), s)
+				last[i] = launch(t, w, newFeed(t, nc, id))
 			}
 		})
 	}
@@ -63,6 +64,15 @@ func TestFeedsThatAreKilledLeaveEachEventOnce(t *testing.T) {
 		f.out(end)
 	}
 	w.checkContents(t, node.Connect(t))
+}
+
+// launch starts a feed as a new process does, whose store reads the log from the feed's position on.
+func launch(t testing.TB, w *world, f *feed.Feed) *instance {
+	from, err := f.Position(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	return start(t, f, w.join(from))
 }
 
 func TestFeedsThatRaceLeaveEachEventOnce(t *testing.T) {

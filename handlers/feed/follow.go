@@ -71,16 +71,21 @@ func (f *Feed) begin(ctx context.Context) (*kvstore.Watcher, error) {
 	case at.event == 0 && at.last > 0 && known == position{}:
 		f.restart(revision, "the stream was emptied and with it the position was lost")
 	}
-	w, err := f.store.Watch(f.at.needs())
+	after := f.at.needs()
+	if f.at.covers(known) { // nothing was set back: what was released is out
+		after = max(after, f.Stats().Revision)
+	}
+	w, err := f.store.Watch(after)
 	if errors.Is(err, kvstore.ErrResync) {
 		f.restart(revision, "the store no longer has the commits since the last pushed change")
-		w, err = f.store.Watch(f.at.needs())
+		after = f.at.needs()
+		w, err = f.store.Watch(after)
 	}
 	if err != nil {
 		return nil, err
 	}
 	f.retry.reset()
-	f.release(f.at.needs())
+	f.release(after)
 	return w, nil
 }
 
@@ -89,6 +94,7 @@ func (f *Feed) restart(revision kvstore.Revision, why string) {
 	f.o.Logger.Error("changes were not pushed", "why", why, "after", f.at.revision, "upTo", revision)
 	f.at.position = position{revision, whole}
 	f.origin = f.at
+	f.note(func(s *Stats) { s.Revision = revision })
 }
 
 // reach returns the store's revision, after giving it time to reach another one: this instance may

@@ -159,7 +159,7 @@ func (s *Store) probeBatch(ctx context.Context) (int, error) {
 			return 0, fmt.Errorf("probe batch of %d messages: %w", n, a.Error)
 		}
 	}
-	return 0, errors.New("the NATS server accepts no atomic batch of 10 messages: raise max_batch_size in its jetstream limits")
+	return 0, errors.New("the NATS server accepts no atomic batch of 10 messages: raise jetstream { limits { batch { max_msgs: 4096 } } } in its configuration")
 }
 
 func (s *Store) offerBatch(ctx context.Context, n int) (ack, error) {

@@ -108,7 +108,7 @@ func (s *Store) checkBatch(ctx context.Context) Finding {
 			", and allow this user to publish on "+s.prefix+">")
 	case rows < kvstore.DefaultCommitRows:
 		return failing(name, fmt.Sprintf("at most %d messages", rows),
-			fmt.Sprintf("set max_batch_size to %d in the jetstream limits of the NATS server", kvstore.DefaultCommitRows))
+			"set jetstream { limits { batch { max_msgs: 4096 } } } in the NATS server's configuration")
 	}
 	return fine(name, fmt.Sprintf("%d messages", rows))
 }

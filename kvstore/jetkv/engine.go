@@ -200,10 +200,14 @@ func (e *engine) loop() error {
 		if e.flight == nil && len(e.pending) > 0 && len(queue) == 0 {
 			e.send()
 		}
+		records := e.follower.records
+		if e.verify.running {
+			records = nil // they may be of another log
+		}
 		select {
 		case t := <-queue:
 			e.accept(t)
-		case r := <-e.follower.records:
+		case r := <-records:
 			e.receive(r)
 		case r := <-e.replies:
 			e.answered(r)

@@ -185,22 +185,25 @@ func (e *engine) keepContact() {
 
 func (e *engine) ask() {
 	e.verify.asking, e.contactAt = true, time.Now()
+	since := e.tail.Revision()
 	e.verify.wg.Go(func() {
 		in, err := e.info(e.ctx)
 		e.post(func() {
 			e.verify.asking = false
-			e.contacted(in, err)
+			e.contacted(since, in, err)
 		})
 	})
 }
 
-func (e *engine) contacted(in *streamInfo, err error) {
+// contacted takes the answer to a question that was asked when the state had the
+// revision since.
+func (e *engine) contacted(since kvstore.Revision, in *streamInfo, err error) {
 	if err != nil {
 		e.failed(err)
 		return
 	}
 	e.drifted(verifyBucket(in.Config))
-	if in.State.Last < e.tail.Revision() {
+	if in.State.Last < since {
 		e.verifyContinuity()
 		return
 	}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	deadline := time.Now().Add(patience)
+	for {
+		reply, err := http.Get(ts.Getenv("HTTP") + args[1])
+		ts.Check(err)
+		text, err := io.ReadAll(reply.Body)
+		ts.Check(err)
+		ts.Check(reply.Body.Close())
+		if reply.StatusCode == want {
+			_, _ = ts.Stdout().Write(text)
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: got %d, want %d:\n%s", args[1], reply.StatusCode, want, text)
+		}
+		time.Sleep(20 * time.Millisecond) // between two looks at something that takes its time
+	}
+}
+
+func cmdCapture(ts *testscript.TestScript, _ bool, args []string) {
+	m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if m == nil {
+		ts.Fatalf("no %q in the last output", args[1])
+	}
+	ts.Setenv(args[0], m[1])
+}
+
+// connect is a plain client of the service started last.
+func connect(ts *testscript.TestScript) (*nats.Conn, jetstream.JetStream) {
+	nc, err := nats.Connect(ts.Getenv("NATS_URL"))
+	ts.Check(err)
+	ts.Defer(nc.Close)
+	js, err := jetstream.New(nc)
+	ts.Check(err)
+	return nc, js
+}
+
+func cmdEditBucket(ts *testscript.TestScript, _ bool, _ []string) {
+	_, js := connect(ts)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "zlink"})
+	ts.Check(err)
+}
+
+func cmdDrop(ts *testscript.TestScript, _ bool, args []string) {
+	keep, err := strconv.ParseUint(args[0], 10, 64)
+	ts.Check(err)
+	_, js := connect(ts)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := js.Stream(ctx, subjects.ChangesStream)
+	ts.Check(err)
+	ts.Check(s.Purge(ctx, jetstream.WithPurgeKeep(keep)))
+}
+
+func cmdHang(ts *testscript.TestScript, _ bool, _ []string) {
+	nc, _ := connect(ts)
+	m := nats.NewMsg(subjects.DefaultPrefix.Operation(subjects.LeaseRead))
+	m.Header.Set(wire.HeaderMinRevision, "1000000")
+	m.Data, m.Reply = []byte(`{"ownerId":"a"}`), nc.NewRespInbox()
+	ts.Check(nc.PublishMsg(m))
+	ts.Check(nc.Flush())
+}
+
+// cmdSubscribe takes the changes of a lease as a program without any library of
+// ours does. It makes them itself once it is subscribed.
+func cmdSubscribe(ts *testscript.TestScript, _ bool, args []string) {
+	count, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	nc, _ := connect(ts)
+	s, err := nc.SubscribeSync("zlink.v1.changes.owner-lease.owner.plain")
+	ts.Check(err)
+	_, err = nc.Request("zlink.v1.lease.claim", []byte(`{"ownerId":"plain","leaseTtlMs":200}`), patience)
+	ts.Check(err)
+	var text strings.Builder
+	for range count {
+		m, err := s.NextMsg(patience)
+		ts.Check(err)
+		fmt.Fprintf(&text, "%s %s %s\n", m.Header.Get("Zlink-Change"), m.Header.Get("Content-Type"), m.Data)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o600))
+}
+
+// cmdOldServer puts a proxy before the NATS server that makes it an older one.
+func cmdOldServer(ts *testscript.TestScript, _ bool, _ []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv("OLD_URL", "nats://"+l.Addr().String())
+	target := ts.Getenv("LISTEN")
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // closed at the end of the script
+			}
+			go age(client, target)
+		}
+	}()
+}
+
+// age forwards a connection, and changes the version in the server's first line.
+func age(client net.Conn, target string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", target)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	r := bufio.NewReader(server)
+	info, err := r.ReadBytes('\n')
+	if err != nil {
+		return
+	}
+	if _, err := client.Write(bytes.Replace(info, []byte(`"version":"2.15`), []byte(`"version":"2.13`), 1)); err != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}()
+	_, _ = io.Copy(client, r)
+}

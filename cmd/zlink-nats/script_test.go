@@ -1,0 +1,47 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"zlink-nats": main})
+}
+
+// TestScripts shows each thing that a user does, and each failure with the
+// sentence that mends it. Besides testscript's own commands the scripts have
+// those below.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			ps := &programs{byName: make(map[string]*program)}
+			e.Values[programsKey{}] = ps
+			e.Defer(ps.kill)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// Programs in the background.
+			"start": cmdStart, // start NAME PATTERN PROGRAM ARG...: until its output matches
+			"serve": cmdServe, // serve NAME ARG...: a service on free ports; sets $NATS_URL, $LISTEN, $HTTP
+			"await": cmdAwait, // await NAME PATTERN: until its output matches
+			"end":   cmdEnd,   // [!] end NAME [SIGNAL]: shows its output; with ! it must fail
+			"send":  cmdSend,  // send NAME SIGNAL
+
+			"capture": cmdCapture, // capture VAR PATTERN: the group of the pattern in the last stdout
+
+			// What other programs do to the service.
+			"http":        cmdHTTP,       // http STATUS PATH: shows the answer, waits for the status
+			"old-server":  cmdOldServer,  // sets $OLD_URL to the NATS server as one of 2.13
+			"edit-bucket": cmdEditBucket, // as a KV client: turns atomic batches off
+			"drop":        cmdDrop,       // drop N: removes all but the last N changes
+			"hang":        cmdHang,       // a request that waits for its deadline
+			"subscribe":   cmdSubscribe,  // subscribe FILE N: takes N changes of a lease, without a library of ours
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
