@@ -1,8 +1,9 @@
 // The bench program compares the service with the stores and the messaging it is measured against, all on one machine
-// in one run, and prints Markdown.
+// in one run, and prints Markdown. It builds and starts everything itself; docs/bench/README.md says what the tables
+// mean.
 //
 //	go run . -list
-//	go run . -suite peers -duration 5s -callers 1,64,256 -out results.md
+//	go run . -suite r3 -duration 5s -callers 1,64,256 -out results.md
 //
 // It is a module of its own, so that the clients of other stores stay out of the service's dependencies.
 package main
@@ -105,14 +106,14 @@ func run(ctx context.Context, args []string, stdout, progress io.Writer) error {
 
 func list(out io.Writer) error {
 	for _, s := range suites() {
-		if _, err := fmt.Fprintf(out, "%-8s %s\n", s.name, s.about); err != nil {
+		if _, err := fmt.Fprintf(out, "%-10s %s\n", s.name, s.about); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measure runs a suite and writes its report.
+// measure runs a suite and writes its report. A table that fails does not keep the others from being measured.
 func measure(ctx context.Context, report io.Writer, s suite, o options, command string, progress io.Writer) error {
 	dir := o.dir
 	if dir == "" {
@@ -129,20 +130,26 @@ func measure(ctx context.Context, report io.Writer, s suite, o options, command 
 	if err := load.WriteHeader(report, command, o.plan, machine); err != nil {
 		return err
 	}
+	var failures []error
 	for _, t := range s.tables {
 		comparisons, err := t.measure(ctx, o, progress)
-		if err != nil {
-			return fmt.Errorf("%s: %w", t.title, err)
-		}
-		if err := load.WriteTable(report, t.title, comparisons); err != nil {
+		if err := load.WriteTable(report, t.title, comparisons, t.targets); err != nil {
 			return err
 		}
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", t.title, err))
+			fmt.Fprintf(report, "Not measured to the end: `%s`\n\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return nil
+	return errors.Join(failures...)
 }
 
-// measure starts the table's subjects, compares them at every number of callers, and ends them.
-func (t table) measure(ctx context.Context, o options, progress io.Writer) (_ []load.Comparison, err error) {
+// measure starts the table's subjects, compares them at every number of callers, and ends them. With an error it returns
+// what was measured before.
+func (t table) measure(ctx context.Context, o options, progress io.Writer) (comparisons []load.Comparison, err error) {
 	fmt.Fprintf(progress, "%s: starting\n", t.title)
 	g, err := peer.NewGroup(o.dir)
 	if err != nil {
@@ -153,14 +160,13 @@ func (t table) measure(ctx context.Context, o options, progress io.Writer) (_ []
 	if err != nil {
 		return nil, err
 	}
-	var comparisons []load.Comparison
 	for _, callers := range o.callers {
 		fmt.Fprintf(progress, "%s: %d callers\n", t.title, callers)
 		plan := o.plan
 		plan.Callers = callers
 		c, err := load.Compare(ctx, subjects, plan)
 		if err != nil {
-			return nil, err
+			return comparisons, err
 		}
 		comparisons = append(comparisons, c)
 	}

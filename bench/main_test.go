@@ -69,6 +69,18 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+func TestEveryTableHasATitleOfItsOwn(t *testing.T) {
+	t.Parallel()
+	all, _ := findSuite("all")
+	titles := map[string]bool{}
+	for _, table := range all.tables {
+		if titles[table.title] {
+			t.Errorf("two tables are called %q", table.title)
+		}
+		titles[table.title] = true
+	}
+}
+
 // idle is a workload without a peer.
 type idle struct{}
 
@@ -76,14 +88,16 @@ func (idle) Setup(context.Context) error   { return nil }
 func (idle) Op(context.Context, int) error { return nil }
 func (idle) Close() error                  { return nil }
 
-func TestMeasureReportsWhatPrecedesAFailure(t *testing.T) {
+func TestMeasureReportsWhatSurroundsAFailure(t *testing.T) {
 	t.Parallel()
 	errBroken := errors.New("broken")
+	alone := func(context.Context, *peer.Group) (load.Subject, error) {
+		return load.Subject{Name: "idle", New: func(int) load.Workload { return idle{} }}, nil
+	}
 	s := suite{name: "s", about: "a test", tables: []table{
-		{title: "Good", subjects: func(context.Context, *peer.Group) ([]load.Subject, error) {
-			return []load.Subject{{Name: "idle", New: func(int) load.Workload { return idle{} }}}, nil
-		}},
+		{title: "Good", subjects: each(alone), targets: []load.Target{{Subject: "idle", Callers: 1, MinThroughput: 0.5}}},
 		{title: "Bad", subjects: func(context.Context, *peer.Group) ([]load.Subject, error) { return nil, errBroken }},
+		{title: "Later", subjects: each(alone)},
 	}}
 	dir := t.TempDir()
 	o := options{callers: []int{1, 2}, plan: load.Plan{Duration: time.Millisecond, Rounds: 1}, dir: dir}
@@ -92,7 +106,9 @@ func TestMeasureReportsWhatPrecedesAFailure(t *testing.T) {
 	if !errors.Is(err, errBroken) {
 		t.Errorf("got error %v, want %v", err, errBroken)
 	}
-	for _, want := range []string{"# Suite s: a test", "## Good", "| 1 | idle |", "| 2 | idle |"} {
+	for _, want := range []string{
+		"# Suite s: a test", "## Good", "| 1 | idle |", "| 2 | idle |", "ops/s >= 0.5x: met", "Not measured to the end: `broken`", "## Later",
+	} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, report.String())
 		}

@@ -14,41 +14,32 @@ func natsSuite() suite {
 		name:  "nats",
 		about: "bare NATS: conditional KV updates per replica count and sync, an empty micro service",
 		tables: []table{
-			{title: "Raw KV update", subjects: rawKV},
-			{title: "Empty micro service", subjects: echoes},
+			// The service is idle there: it makes the bucket whose settings the raw one has.
+			{title: "Raw KV update", subjects: each(
+				on(beside(peer.NATSOptions{Servers: 1}), "1 replica", workload.KVUpdate),
+				on(beside(peer.NATSOptions{Servers: 1, SyncAlways: true}), "1 replica, sync always", workload.KVUpdate),
+				on(beside(peer.NATSOptions{Servers: threeServers}), "3 replicas", workload.KVUpdate),
+				on(beside(peer.NATSOptions{Servers: threeServers, SyncAlways: true}), "3 replicas, sync always", workload.KVUpdate),
+			)},
+			{title: "Empty micro service", subjects: each(echoApart, echoInside)},
 		},
 	}
 }
 
-func rawKV(ctx context.Context, g *peer.Group) ([]load.Subject, error) {
-	var subjects []load.Subject
-	for _, s := range []struct {
-		name string
-		opts peer.NATSOptions
-	}{
-		{"1 replica", peer.NATSOptions{Servers: 1}},
-		{"1 replica, sync always", peer.NATSOptions{Servers: 1, SyncAlways: true}},
-		{"3 replicas", peer.NATSOptions{Servers: 3}},
-		{"3 replicas, sync always", peer.NATSOptions{Servers: 3, SyncAlways: true}},
-	} {
-		subject, err := natsSubject(ctx, g, s.name, s.opts, workload.KVUpdate)
+// echoInside is the empty micro service in the NATS server's process.
+func echoInside(ctx context.Context, g *peer.Group) (load.Subject, error) {
+	inside := bare(peer.NATSOptions{Servers: 1, Echo: true})
+	return on(inside, "empty service in the server's process", workload.Echo)(ctx, g)
+}
+
+// echoApart is the empty micro service in a process of its own.
+func echoApart(ctx context.Context, g *peer.Group) (load.Subject, error) {
+	apart := func(ctx context.Context, g *peer.Group) ([]string, error) {
+		urls, err := g.NATS(ctx, peer.NATSOptions{Servers: 1})
 		if err != nil {
 			return nil, err
 		}
-		subjects = append(subjects, subject)
+		return urls, g.Echo(ctx, urls[0])
 	}
-	return subjects, nil
-}
-
-func echoes(ctx context.Context, g *peer.Group) ([]load.Subject, error) {
-	urls, err := g.NATS(ctx, peer.NATSOptions{Servers: 1})
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Echo(ctx, urls[0]); err != nil {
-		return nil, err
-	}
-	apart := load.Subject{Name: "service in its own process", New: workloadOn(urls, workload.Echo)}
-	inside, err := natsSubject(ctx, g, "service in the server's process", peer.NATSOptions{Servers: 1, Echo: true}, workload.Echo)
-	return []load.Subject{apart, inside}, err
+	return on(apart, "empty service in its own process", workload.Echo)(ctx, g)
 }

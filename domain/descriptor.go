@@ -8,6 +8,7 @@ import (
 // descriptorFamily is what the rules of descriptors need to know about one family
 // of them. D is its wire type; rules never change the one that was sent.
 type descriptorFamily[D any] struct {
+	key    func(*D) kvstore.Key
 	decode func(*kvstore.Row) (*D, error)
 	// facts says what the rules look at.
 	facts func(*D) facts
@@ -24,7 +25,6 @@ type descriptorFamily[D any] struct {
 
 // facts are the fields of a descriptor that its rules look at.
 type facts struct {
-	key       kvstore.Key
 	token     wire.OwnerToken
 	lifecycle wire.Generation
 	revision  wire.Revision
@@ -61,7 +61,7 @@ func (f *descriptorFamily[D]) update(tx *kvstore.Tx, sent *D, intent wire.Intent
 	if !live {
 		return refused(tx, wire.StatusRejectedConflict), nil
 	}
-	stored, err := f.find(tx.View, s.key)
+	stored, err := f.find(tx.View, f.key(sent))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (f *descriptorFamily[D]) claim(tx *kvstore.Tx, stored, sent *D, intent wire
 
 func (f *descriptorFamily[D]) store(tx *kvstore.Tx, sent *D, g wire.Generation) (*wire.UpdateReply, error) {
 	now := wire.Instant(tx.Now())
-	if err := putRecord(tx, f.facts(sent).key, f.stamped(sent, g, now), 0); err != nil {
+	if err := putRecord(tx, f.key(sent), f.stamped(sent, g, now), 0); err != nil {
 		return nil, err
 	}
 	return &wire.UpdateReply{Status: wire.StatusStored, Generation: g, UpdatedAt: now}, nil

@@ -148,7 +148,7 @@ func (b *eventBuilder) holders(t wire.OwnerToken) []*kvstore.Row {
 		if r == nil {
 			continue
 		}
-		if h, ok := headOf(r); ok && h.token() == t {
+		if h, ok := headOf(r); ok && h.token == t {
 			rows = append(rows, r)
 		}
 	}

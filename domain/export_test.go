@@ -1,6 +1,9 @@
 package domain
 
-import "github.com/zlink/zlink-nats/kvstore"
+import (
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
+)
 
 // Hooks for the tests of this package, which are outside of it.
 var (
@@ -20,4 +23,17 @@ func DecodeLease(r *kvstore.Row) (any, error) {
 		return nil, err
 	}
 	return l.leaseRecord, nil
+}
+
+// LeaseRecord is what DecodeLease returns.
+type LeaseRecord = leaseRecord
+
+// HeadOf returns what indexes and stamps are made of; zero values when the row has
+// none.
+func HeadOf(r *kvstore.Row) (token wire.OwnerToken, entrySpotID string) {
+	h, ok := headOf(r)
+	if !ok {
+		return wire.OwnerToken{}, ""
+	}
+	return h.token, h.entrySpotID
 }

@@ -179,6 +179,19 @@ func TestNoRevisionLeftForOtherWrites(t *testing.T) { // L-10
 	for name, rule := range map[string]func(*kvstore.Tx) error{
 		"claim of a node":   func(tx *kvstore.Tx) error { return updateNode(tx, node("n2", a), wire.IntentNewClaim) },
 		"renewal of a node": func(tx *kvstore.Tx) error { return updateNode(tx, node("n1", a, revision(2)), wire.IntentRenew) },
+		"removal of a node": func(tx *kvstore.Tx) error {
+			_, err := domain.RemoveMeshNode(tx, &wire.MeshNodeRemoveRequest{MeshName: "play", RID: "n1", Owner: a})
+			return err
+		},
+		"removal of all rows": func(tx *kvstore.Tx) error { return removeAllOnce(tx, a) },
+		"opaque put": func(tx *kvstore.Tx) error {
+			_, err := domain.WriteOpaque(tx, &wire.StoreWriteRequest{Mutations: []wire.StoreMutation{mutation("k", "v")}})
+			return err
+		},
+		"release of a lease": func(tx *kvstore.Tx) error {
+			_, err := domain.ReleaseLease(tx, &wire.LeaseReleaseRequest{Token: a})
+			return err
+		},
 		"renewal of a lease": func(tx *kvstore.Tx) error {
 			_, err := domain.RenewLease(tx, &wire.LeaseRenewRequest{Token: a, TTL: ttl})
 			return err
@@ -210,6 +223,47 @@ func TestLeaseWithoutExpiryIsLost(t *testing.T) { // L-11
 	wantLost(t, err, k)
 	_, err = try(w, domain.ReleaseLease, &wire.LeaseReleaseRequest{Token: a})
 	wantLost(t, err, k)
+}
+
+func TestDamagedLeaseIsLostInEveryRuleThatMeetsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.claim("owner-a"), w.claim("owner-b")
+	w.stored(wire.IntentNewClaim, node("n1", a, entrySpot("e1")))
+	k := domain.LeaseKey("owner-a")
+	w.plant(k, []byte("x"), kvstore.Instant(t0+30_000))
+	list := &wire.MeshNodeListRequest{MeshName: "play"}
+	for name, rule := range map[string]func(tx *kvstore.Tx) error{
+		"update by its owner":      func(tx *kvstore.Tx) error { return updateNode(tx, node("n2", a), wire.IntentNewClaim) },
+		"claim of its owner's row": func(tx *kvstore.Tx) error { return updateNode(tx, node("n1", b), wire.IntentNewClaim) },
+		"claim of its entry spot":  func(tx *kvstore.Tx) error { return updateNode(tx, node("n2", b, entrySpot("e1")), wire.IntentNewClaim) },
+		"list": func(tx *kvstore.Tx) error {
+			_, _, err := domain.ListMeshNodes(tx.View, list, "", domain.Page{})
+			return err
+		},
+		"removal of all its rows": func(tx *kvstore.Tx) error { return removeAllOnce(tx, a) },
+		"topology":                func(tx *kvstore.Tx) error { return listTopologyOnce(tx.View) },
+		"summary of the topology": func(tx *kvstore.Tx) error { return summarizeOnce(tx.View) },
+	} {
+		t.Log(name)
+		w.quiet(func() { wantLost(t, w.update(rule), k) })
+	}
+	w.stored(wire.IntentTakeover, node("n1", b)) // takes no interest in the owner before
+}
+
+func removeAllOnce(tx *kvstore.Tx, owner wire.OwnerToken) error {
+	_, _, err := domain.RemoveOwnerBatch(tx, &wire.OwnerRemoveAllRequest{Owner: owner}, 10)
+	return err
+}
+
+func listTopologyOnce(v kvstore.View) error {
+	_, _, err := domain.ListTopology(v, &wire.TopologyListRequest{}, "", domain.Page{})
+	return err
+}
+
+func summarizeOnce(v kvstore.View) error {
+	_, _, err := domain.SummarizeTopology(v, &wire.TopologySummaryRequest{}, "", domain.Page{})
+	return err
 }
 
 // leaseModel is what one owner's lease should be.

@@ -10,20 +10,22 @@ import (
 
 // meshNodes are the rules of mesh-node descriptors.
 var meshNodes = descriptorFamily[wire.MeshNodeDescriptor]{
+	key:       meshNodeKey,
 	decode:    decodeMeshNode,
 	facts:     meshNodeFacts,
 	same:      sameMeshNode,
 	renewable: renewableMeshNode,
 	claimable: func(v kvstore.View, d *wire.MeshNodeDescriptor) (bool, error) {
-		return entrySpotFree(v, d.EntrySpotID, MeshNodeKey(d.MeshName, d.RID))
+		return entrySpotFree(v, d.EntrySpotID, meshNodeKey(d))
 	},
 	stamped: stampedMeshNode,
 }
 
+func meshNodeKey(d *wire.MeshNodeDescriptor) kvstore.Key { return MeshNodeKey(d.MeshName, d.RID) }
+
 func meshNodeFacts(d *wire.MeshNodeDescriptor) facts {
 	return facts{
-		key: MeshNodeKey(d.MeshName, d.RID), token: d.OwnerToken,
-		lifecycle: d.LifecycleGeneration, revision: d.DescriptorRevision,
+		token: d.OwnerToken, lifecycle: d.LifecycleGeneration, revision: d.DescriptorRevision,
 		generation: d.Generation, updatedAt: d.UpdatedAt,
 	}
 }
@@ -36,7 +38,7 @@ func decodeMeshNode(r *kvstore.Row) (*wire.MeshNodeDescriptor, error) {
 		return nil, err
 	}
 	switch {
-	case MeshNodeKey(d.MeshName, d.RID) != r.Key:
+	case meshNodeKey(d) != r.Key:
 		return nil, lost(r, fmt.Errorf("record names node %q of mesh %q", d.RID, d.MeshName))
 	case !generationOf(d.Generation, r):
 		return nil, lost(r, fmt.Errorf("generation %d in a row of revision %d", d.Generation, r.Revision))

@@ -46,8 +46,8 @@ func renewableMeshNode(a, b *wire.MeshNodeDescriptor) bool {
 		a.ActivationConcurrency.Limit == b.ActivationConcurrency.Limit &&
 		sameLimits(a.PopulationCapacity, b.PopulationCapacity) &&
 		sameNames(a.ChannelWeights, b.ChannelWeights) &&
-		sameSet(a.SpotTypes, b.SpotTypes, cmp.Compare) &&
-		sameSet(a.ObjectCapabilities, b.ObjectCapabilities, compareCapabilities)
+		sameSet(a.SpotTypes, b.SpotTypes, equal, cmp.Compare) &&
+		sameCapabilities(a.ObjectCapabilities, b.ObjectCapabilities)
 }
 
 func sameNames(a, b map[string]uint32) bool {
@@ -55,23 +55,30 @@ func sameNames(a, b map[string]uint32) bool {
 }
 
 func sameLimits(a, b wire.PopulationCapacity) bool {
-	a, b = withoutUse(a), withoutUse(b)
-	return a.Actors == b.Actors && a.Spots == b.Spots && sameSet(a.SpotTypes, b.SpotTypes, compareSpotTypes)
+	return a.Actors.Limit == b.Actors.Limit && a.Spots.Limit == b.Spots.Limit &&
+		sameSet(a.SpotTypes, b.SpotTypes, sameLimit, func(a, b wire.SpotTypeUsage) int {
+			return cmp.Or(cmp.Compare(a.ObjectKind, b.ObjectKind), cmp.Compare(a.StableType, b.StableType))
+		})
 }
 
-// sameSet compares lists whose order does not matter. Writers seldom change it,
-// so the lists are compared as they are first.
-func sameSet[T comparable](a, b []T, compare func(T, T) int) bool {
-	return slices.Equal(a, b) || len(a) == len(b) &&
-		slices.Equal(slices.SortedFunc(slices.Values(a), compare), slices.SortedFunc(slices.Values(b), compare))
+func sameLimit(a, b wire.SpotTypeUsage) bool {
+	return a.ObjectKind == b.ObjectKind && a.StableType == b.StableType && a.Limit == b.Limit
 }
 
-// Capabilities and spot types have their kind and stable type once in a list.
-
-func compareCapabilities(a, b wire.ObjectCapability) int {
-	return cmp.Or(cmp.Compare(a.ObjectKind, b.ObjectKind), cmp.Compare(a.StableType, b.StableType))
+func sameCapabilities(a, b []wire.ObjectCapability) bool {
+	return sameSet(a, b, equal, func(a, b wire.ObjectCapability) int {
+		return cmp.Or(cmp.Compare(a.ObjectKind, b.ObjectKind), cmp.Compare(a.StableType, b.StableType))
+	})
 }
 
-func compareSpotTypes(a, b wire.SpotTypeUsage) int {
-	return cmp.Or(cmp.Compare(a.ObjectKind, b.ObjectKind), cmp.Compare(a.StableType, b.StableType))
+func equal[T comparable](a, b T) bool { return a == b }
+
+// sameSet compares lists whose order does not matter; elements that are the same
+// must have one place in the given order, as each type of a kind is there once.
+// Writers seldom reorder a list, so it is first compared as it is.
+func sameSet[T any](a, b []T, same func(a, b T) bool, order func(a, b T) int) bool {
+	if len(a) != len(b) || slices.EqualFunc(a, b, same) {
+		return len(a) == len(b)
+	}
+	return slices.EqualFunc(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order), same)
 }

@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,19 +78,19 @@ func TestPagesShowTheirView(t *testing.T) {
 func TestPagesStayWithinTheirBytes(t *testing.T) {
 	t.Parallel()
 	for _, enc := range []wire.Encoding{wire.CBOR, wire.JSON} {
-		for name, size := range map[string]func(i int) int{
-			"of a MiB":           func(int) int { return 1 << 20 },
-			"of different sizes": func(i int) int { return i * i * i * 300 },
+		for name, sizes := range map[string][]int{
+			"of a MiB":           slices.Repeat([]int{1 << 20}, 5),
+			"of different sizes": {0, 1, 1 << 20, 700_000, 10, 900_000, 800_000, 0, 1 << 20, 5, 20},
 		} {
 			t.Run(fmt.Sprintf("%s/values %s", enc.ContentType(), name), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
-				for i := range 15 {
-					w.plant(domain.OpaqueKey(fmt.Appendf(nil, "%03d", i)), make([]byte, size(i)), 0)
+				for i, size := range sizes {
+					w.plant(domain.OpaqueKey(fmt.Appendf(nil, "%03d", i)), make([]byte, size), 0)
 				}
 				checkPages(t, enc, func(v kvstore.View, after kvstore.Key, p domain.Page) ([]wire.StoreItem, kvstore.Key, error) {
 					return domain.ScanOpaque(v, &wire.StoreScanRequest{}, after, p)
-				}, w.view(), 15)
+				}, w.view(), len(sizes))
 			})
 		}
 	}
@@ -101,17 +102,23 @@ func TestPagesOfEscapedText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.claim("owner-a")
-	for i := range 6 {
-		w.stored(wire.IntentNewClaim, node(wire.RID(fmt.Sprintf("n%02d", i)), a, func(d *wire.MeshNodeDescriptor) {
-			d.SpotTypes = nil
-			for j := range i * 700 {
-				d.SpotTypes = append(d.SpotTypes, strings.Repeat("\x01", 250)+fmt.Sprintf("%05d", j))
-			}
-		}))
+	sizes := []int{0, 2300, 3900, 1} // spot types; the third needs 6 MiB
+	for i, n := range sizes {
+		d := node(wire.RID(fmt.Sprint("n", i)), a)
+		d.Generation, d.UpdatedAt = 1, t0
+		d.SpotTypes = nil
+		for j := range n {
+			d.SpotTypes = append(d.SpotTypes, strings.Repeat("\x01", 250)+fmt.Sprintf("%05d", j))
+		}
+		value, err := domain.EncodeRecord(&d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.plant(domain.MeshNodeKey("play", d.RID), value, 0)
 	}
 	checkPages(t, wire.JSON, func(v kvstore.View, after kvstore.Key, p domain.Page) ([]wire.MeshNodeItem, kvstore.Key, error) {
 		return domain.ListMeshNodes(v, &wire.MeshNodeListRequest{MeshName: "play"}, after, p)
-	}, w.view(), 6)
+	}, w.view(), len(sizes))
 }
 
 func checkPages[T any](

@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -29,7 +30,7 @@ func encodeRecord(body any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte{recordArray, recordVersion}, b...), nil
+	return slices.Insert(b, 0, recordArray, recordVersion), nil
 }
 
 // decodeRecord reads the value of a row into the zero body. Any error is a

@@ -52,7 +52,7 @@ func vectors(t *testing.T) map[string]*kvstore.Row {
 		d.ObjectRole, d.ChannelWeights, d.SpotTypes = wire.RoleNone, nil, nil
 		d.PopulationCapacity.SpotTypes = nil
 	}))
-	w.stored(wire.IntentNewClaim, node("\x00\xff", a, capabilities, entrySpot("lobby"), state(wire.StateDraining), func(d *wire.MeshNodeDescriptor) {
+	w.stored(wire.IntentNewClaim, node("\x00\xff", a, endpoint("tcp://n2:7000"), capabilities, entrySpot("lobby"), state(wire.StateDraining), func(d *wire.MeshNodeDescriptor) {
 		d.MaintenanceWave = "w1"
 		d.PopulationCapacity.Actors.Limit = 1 << 20
 	}))
@@ -88,6 +88,7 @@ func TestVectors(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
+		wantHead(t, row, body)
 		again, err := domain.EncodeRecord(body)
 		if err != nil || !bytes.Equal(again, row.Value) {
 			t.Errorf("%s: decoded and encoded again it is\n%x, %v", file, again, err)
@@ -165,6 +166,19 @@ func FuzzDecodeMeshNode(f *testing.F) {
 	fuzzDecode(f, "mesh-node", kvstore.Prefix(domain.FamilyMeshNode))
 }
 
+// wantHead requires that indexes and stamps see what the rules see.
+func wantHead(t tb, r *kvstore.Row, body any) {
+	t.Helper()
+	token, entrySpotID := domain.HeadOf(r)
+	switch b := body.(type) {
+	case domain.LeaseRecord:
+		want(t, token, b.OwnerToken)
+	case *wire.MeshNodeDescriptor:
+		want(t, token, b.OwnerToken)
+		want(t, entrySpotID, b.EntrySpotID)
+	}
+}
+
 // fuzzDecode feeds rows to a decoder and to the functions of the schema: they do
 // not panic, what is refused is lost, and what is decoded is encoded to the same.
 func fuzzDecode(f *testing.F, family string, prefix kvstore.Key) {
@@ -195,6 +209,7 @@ func fuzzDecode(f *testing.F, family string, prefix kvstore.Key) {
 			}
 			return
 		}
+		wantHead(t, r, body)
 		if r.Value, err = domain.EncodeRecord(body); err != nil {
 			t.Fatal(err)
 		}

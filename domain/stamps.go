@@ -55,7 +55,7 @@ func stampsOf(e kvstore.Entry) []kvstore.Stamp {
 			if !ok {
 				return nil
 			}
-			s.Revision = kvstore.Revision(h.LeaseGeneration)
+			s.Revision = kvstore.Revision(h.token.LeaseGeneration)
 		}
 		return []kvstore.Stamp{s}
 	}

@@ -310,7 +310,7 @@ func TestLogGoesToTheLogger(t *testing.T) {
 	connect(t, s)
 	stop(t, s)
 	for _, want := range []string{
-		`level=INFO msg="Server is ready" op=nats-server`,
+		`level=DEBUG msg="Server is ready" op=nats-server`,
 		`level=WARN msg="The log settings of`, // where the log went
 		"level=DEBUG ",
 		"level=DEBUG-4 ", // the protocol trace that the file asks for

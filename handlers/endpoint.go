@@ -52,7 +52,10 @@ func write[Req, Reply any](op subjects.Operation, validate func(*Req) error,
 				reply, err = rule(tx, req)
 				return err
 			}))
-			return result{body: reply, revision: revision}, err
+			if err != nil {
+				return result{revision: revision}, err // the store may still be busy with the closure
+			}
+			return result{body: reply, revision: revision}, nil
 		})
 	}
 	return &endpoint{op: op, schema: schemaOf[Req](), writes: true, serve: serve}

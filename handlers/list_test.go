@@ -172,4 +172,3 @@ func TestTokenOfAnInstanceThatIsGoneIsExpired(t *testing.T) {
 	f.send(subjects.DefaultPrefix.Instance("one", subjects.MeshNodeList), []byte(page(1, token)), nil).
 		refused(wire.CodeScanExpired, "")
 }
-

@@ -25,7 +25,7 @@ func removeAll(ctx context.Context, s *Service, r *request) (result, error) {
 	}
 	// There is no telling how long another instance may need, so it gets all the time there is. It will then not be done here a
 	// second time, and its commits need no request id.
-	return s.commit(ctx, s.requestTimeout, subjects.OwnerRemoveAll, r, func(o kvstore.UpdateOptions) (res result, err error) {
+	return s.commit(ctx, maxWait, subjects.OwnerRemoveAll, r, func(o kvstore.UpdateOptions) (res result, err error) {
 		o.Request = ""
 		for removed := 0; ; o.Yield = false { // from the second commit on: the count is here
 			n, more, revision, err := s.removeBatch(ctx, o, req)
@@ -47,11 +47,16 @@ func removeAll(ctx context.Context, s *Service, r *request) (result, error) {
 }
 
 func (s *Service) removeBatch(ctx context.Context, o kvstore.UpdateOptions, req *wire.OwnerRemoveAllRequest) (
-	n int, more bool, revision kvstore.Revision, err error,
+	int, bool, kvstore.Revision, error,
 ) {
-	revision, err = s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
-		n, more, err = domain.RemoveOwnerBatch(tx, req, s.store.Limits().CommitRows)
+	var removed int
+	var more bool
+	revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+		removed, more, err = domain.RemoveOwnerBatch(tx, req, s.store.Limits().CommitRows)
 		return err
 	}))
-	return n, more, revision, err
+	if err != nil {
+		return 0, false, revision, err // the store may still be busy with the closure
+	}
+	return removed, more, revision, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -17,12 +18,6 @@ type result struct {
 	body     any              // a reply of package wire
 	revision kvstore.Revision // the store revision that it reflects
 	relayed  *nats.Msg        // instead of both: the reply of another instance
-}
-
-// contentTypes are the header values by encoding. The library only reads them, so all replies share them.
-var contentTypes = [...][]string{
-	wire.CBOR: {wire.CBOR.ContentType()},
-	wire.JSON: {wire.JSON.ContentType()},
 }
 
 // answer publishes the result or the error and returns what became of the request.
@@ -45,9 +40,8 @@ func (s *Service) answerResult(e *endpoint, r *request, res result) error {
 	if err != nil {
 		return err
 	}
-	err = s.publish(e, &nats.Msg{Subject: r.replyTo, Header: s.header(r, res.revision), Data: data})
-	if !errors.Is(err, nats.ErrMaxPayload) {
-		return nil // whoever waits is out of reach
+	if s.publish(e, &nats.Msg{Subject: r.replyTo, Header: s.header(r.encoding, res.revision), Data: data}) {
+		return nil
 	}
 	err = fmt.Errorf("%w: a reply of %d bytes and its headers, the server's max_payload is %d",
 		kvstore.ErrTooLarge, len(data), s.conn.MaxPayload())
@@ -70,7 +64,7 @@ func (s *Service) answerError(e *endpoint, r *request, revision kvstore.Revision
 	if revision == 0 {
 		revision = s.store.Status().Revision
 	}
-	header := s.header(r, revision)
+	header := maps.Clone(s.header(r.encoding, revision))
 	header[wire.HeaderError] = []string{d.Message}
 	header[wire.HeaderErrorCode] = []string{strconv.Itoa(d.Code.Status())}
 	body, err := wire.Marshal(r.encoding, wire.ErrorBody{Error: d})
@@ -81,22 +75,35 @@ func (s *Service) answerError(e *endpoint, r *request, revision kvstore.Revision
 	return string(d.Code)
 }
 
-func (s *Service) header(r *request, revision kvstore.Revision) nats.Header {
-	return nats.Header{
-		wire.HeaderContentType: contentTypes[r.encoding],
-		wire.HeaderRevision:    {revision.String()},
-	}
+// resultHeader is the header of results in one encoding at one revision.
+type resultHeader struct {
+	revision kvstore.Revision
+	header   nats.Header
 }
 
-// publish sends a reply. A failure has no one to be told but the operator, and is not worth more than a debug line: the
-// connection reports its own state.
-func (s *Service) publish(e *endpoint, m *nats.Msg) error {
+// header returns the header of a result, which must not be changed: most replies show the same revision as the one before, and
+// then share the header. To make one costs as much as a read.
+func (s *Service) header(enc wire.Encoding, revision kvstore.Revision) nats.Header {
+	last := s.headers[enc].Load()
+	if last == nil || last.revision != revision {
+		last = &resultHeader{revision, nats.Header{
+			wire.HeaderContentType: {enc.ContentType()},
+			wire.HeaderRevision:    {revision.String()},
+		}}
+		s.headers[enc].Store(last)
+	}
+	return last.header
+}
+
+// publish sends a reply and tells whether the server takes messages of its size. No other failure has anyone to be told: whoever
+// waits is out of reach, and the connection reports its own state.
+func (s *Service) publish(e *endpoint, m *nats.Msg) (fits bool) {
 	if m.Subject == "" {
-		return nil
+		return true
 	}
 	err := s.conn.PublishMsg(m)
 	if err != nil {
 		s.log.Debug("publish reply", slog.String("op", string(e.op)), slog.Any("err", err))
 	}
-	return err
+	return !errors.Is(err, nats.ErrMaxPayload)
 }

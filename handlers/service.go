@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -66,6 +67,7 @@ type Service struct {
 	forwardTimeout time.Duration
 
 	endpoints []*endpoint
+	headers   [2]atomic.Pointer[resultHeader] // by wire.Encoding
 	snapshots kvstore.Snapshots
 	gate      *gate
 	micro     micro.Service
@@ -159,6 +161,9 @@ func (s *Service) subscribe(ctx, base context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.micro.Stop())
+			if s.own != nil {
+				err = errors.Join(err, s.own.Unsubscribe())
+			}
 		}
 	}()
 	if err := s.addEndpoints(base); err != nil {
@@ -195,10 +200,12 @@ func (s *Service) addEndpoints(base context.Context) error {
 	return nil
 }
 
-// flush waits until the server has processed what was sent; without a deadline of the context's own it waits for a request's
-// time.
+// flushTimeout bounds a question to the server when the caller does not: the library wants a deadline.
+const flushTimeout = 10 * time.Second
+
+// flush waits until the server has processed what was sent.
 func (s *Service) flush(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	return s.conn.FlushWithContext(ctx)
 }

@@ -28,21 +28,18 @@ type token struct {
 
 const tokenVersion = 1
 
-// tokenText refuses text that is not the one text of its bytes.
-var tokenText = base64.RawURLEncoding.Strict()
-
 func (t token) encode() string {
 	b := binary.BigEndian.AppendUint64([]byte{tokenVersion}, t.list)
 	for _, id := range []string{t.instance, t.snapshot} {
 		b = append(b, byte(len(id)))
 		b = append(b, id...)
 	}
-	return tokenText.EncodeToString(append(b, t.after...))
+	return base64.RawURLEncoding.EncodeToString(append(b, t.after...))
 }
 
 // decodeToken returns kvstore.ErrScanExpired for text that is no token.
 func decodeToken(text string) (token, error) {
-	b, err := tokenText.DecodeString(text)
+	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < 9 || b[0] != tokenVersion {
 		return token{}, kvstore.ErrScanExpired
 	}
@@ -56,6 +53,9 @@ func decodeToken(text string) (token, error) {
 		*id, b = string(b[1:end]), b[end:]
 	}
 	t.after = kvstore.Key(b)
+	if t.encode() != text { // line breaks and loose bits are ignored by the library
+		return token{}, kvstore.ErrScanExpired
+	}
 	return t, nil
 }
 

@@ -35,6 +35,7 @@ func FuzzDecodeToken(f *testing.F) {
 	f.Add("abc")
 	f.Add("AQAAAAAAAAAH")
 	f.Add("AQAAAAAAAAAH_w")
+	f.Add(token{}.encode() + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := decodeToken(text)
 		switch {

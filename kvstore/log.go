@@ -83,14 +83,15 @@ func (l *Log) Watch(after Revision) (*Watcher, error) {
 	for n > 0 && l.commits[n-1].Revision > after {
 		n--
 	}
-	return &Watcher{log: l, next: l.dropped + uint64(n)}, nil
+	return &Watcher{log: l, after: after, next: l.dropped + uint64(n)}, nil
 }
 
 // Watcher reads commits in order. It is for one goroutine; it holds no resources
 // and need not be closed.
 type Watcher struct {
-	log  *Log
-	next uint64
+	log   *Log
+	after Revision
+	next  uint64
 }
 
 // Next waits for commits and returns all there are, at least one. It returns
@@ -125,6 +126,9 @@ func (w *Watcher) poll() ([]*Commit, <-chan struct{}, error) {
 	}
 	commits := l.commits[w.next-l.dropped:]
 	w.next += uint64(len(commits))
+	for len(commits) > 0 && commits[0].Revision <= w.after {
+		commits = commits[1:]
+	}
 	return commits[:len(commits):len(commits)], l.changed, nil
 }
 

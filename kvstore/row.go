@@ -24,6 +24,8 @@ type Row struct {
 	Revision Revision
 	// Expiry is the instant from which the row counts as absent; 0 is never.
 	Expiry Instant
+	// index is what the schema said of the row when it was put into a state.
+	index []IndexEntry
 }
 
 // Live tells whether the row counts as present at the instant.

@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +31,8 @@ type indexItem struct {
 	row          *Row
 }
 
-// Tombstone remembers a removed row whose history the log still holds.
+// Tombstone remembers a removed row whose history the log still holds. A key has
+// at most one, and none while it has a row.
 type Tombstone struct {
 	Key      Key
 	Revision Revision
@@ -47,7 +49,7 @@ func NewState(schema *Schema) *State {
 		index:    newTree(lessIndex),
 		expiring: newTree(lessExpiry),
 		stamps:   newTree(func(a, b Stamp) bool { return a.Scope < b.Scope }),
-		removed:  newTree(func(a, b Tombstone) bool { return a.Revision < b.Revision }),
+		removed:  newTree(func(a, b Tombstone) bool { return a.Key < b.Key }),
 	}
 }
 
@@ -94,15 +96,21 @@ func (s *State) Rows() int { return s.rows.Len() }
 
 // Put stores a row version and returns the entry of the commit.
 func (s *State) Put(r *Row) Entry {
-	prior := s.unlink(r.Key)
-	s.rows.Set(r)
+	if s.schema.Index != nil {
+		r.index = s.schema.Index(r)
+	}
+	prior, _ := s.rows.Set(r)
+	if prior != nil {
+		s.unlink(prior, r)
+	}
+	if prior == nil {
+		s.removed.Delete(Tombstone{Key: r.Key}) // its history has gone on
+	}
 	if r.Expiry != 0 {
 		s.expiring.Set(r)
 	}
-	if s.schema.Index != nil {
-		for _, e := range s.schema.Index(r) {
-			s.index.Set(indexItem{e.Index, e.Value, r})
-		}
+	for _, e := range r.index {
+		s.index.Set(indexItem{e.Index, e.Value, r})
 	}
 	e := Entry{Key: r.Key, Revision: r.Revision, Row: r, Prior: prior}
 	s.stamp(e)
@@ -113,8 +121,11 @@ func (s *State) Put(r *Row) Entry {
 // Delete removes a row at a revision and returns the entry of the commit. With
 // tombstone the state remembers that the log has the row's history.
 func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
-	e := Entry{Key: k, Revision: rev, Prior: s.unlink(k)}
-	s.rows.Delete(&Row{Key: k})
+	prior, _ := s.rows.Delete(&Row{Key: k})
+	if prior != nil {
+		s.unlink(prior, nil)
+	}
+	e := Entry{Key: k, Revision: rev, Prior: prior}
 	if tombstone {
 		s.removed.Set(Tombstone{Key: k, Revision: rev})
 	}
@@ -123,27 +134,25 @@ func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
 	return e
 }
 
-// Forget drops a tombstone: the log has no history of the key any more. The
+// Forget drops the tombstone of a key: the log has no history of it any more. The
 // write that made it so has a revision as well.
-func (s *State) Forget(t Tombstone, rev Revision) {
-	s.removed.Delete(t)
+func (s *State) Forget(k Key, rev Revision) {
+	s.removed.Delete(Tombstone{Key: k})
 	s.Advance(rev)
 }
 
-func (s *State) unlink(k Key) *Row {
-	prior, ok := s.rows.Get(&Row{Key: k})
-	if !ok {
-		return nil
-	}
-	if prior.Expiry != 0 {
+// unlink takes a row version out of the trees beside the one of rows, except
+// where the version that follows it (nil if none) takes its place anyway.
+func (s *State) unlink(prior, next *Row) {
+	if prior.Expiry != 0 && (next == nil || next.Expiry != prior.Expiry) {
 		s.expiring.Delete(prior)
 	}
-	if s.schema.Index != nil {
-		for _, e := range s.schema.Index(prior) {
-			s.index.Delete(indexItem{e.Index, e.Value, prior})
-		}
+	if next != nil && slices.Equal(prior.index, next.index) {
+		return
 	}
-	return prior
+	for _, e := range prior.index {
+		s.index.Delete(indexItem{e.Index, e.Value, prior})
+	}
 }
 
 func (s *State) stamp(e Entry) {
@@ -173,8 +182,8 @@ func (s *State) raise(st Stamp) {
 	}
 }
 
-// Tombstones lists the removed rows whose history the log still holds, oldest
-// first.
+// Tombstones lists the removed rows whose history the log still holds, in key
+// order.
 func (s *State) Tombstones() iter.Seq[Tombstone] { return s.removed.Scan }
 
 // All lists every stored row in key order, expired ones included.

@@ -45,8 +45,8 @@ func Sweep(ctx context.Context, s Store, log *slog.Logger) error {
 type sweeper struct {
 	store Store
 	log   *slog.Logger
-	// seen is the newest tombstone at seenAt; those up to it may be forgotten
-	// from seenAt + forgetAfter on.
+	// seen is the revision at seenAt; tombstones up to it may be forgotten from
+	// seenAt + forgetAfter on. 0 when there are none.
 	seen   Revision
 	seenAt time.Time
 }
@@ -90,14 +90,12 @@ func (sw *sweeper) expire(ctx context.Context) error {
 // forgettable returns the revision up to which tombstones have been kept long
 // enough, or how long to wait for the next; 0 when there are none.
 func (sw *sweeper) forgettable(v View) (Revision, time.Duration) {
-	newest, ok := v.state.removed.Max()
-	if !ok {
+	switch {
+	case v.state.removed.Len() == 0:
 		sw.seen = 0
 		return 0, 0
-	}
-	oldest, _ := v.state.removed.Min()
-	if sw.seen < oldest.Revision {
-		sw.seen, sw.seenAt = newest.Revision, time.Now()
+	case sw.seen == 0:
+		sw.seen, sw.seenAt = v.Revision(), time.Now()
 	}
 	if wait := forgetAfter - time.Since(sw.seenAt); wait > 0 {
 		return 0, wait
@@ -108,11 +106,17 @@ func (sw *sweeper) forgettable(v View) (Revision, time.Duration) {
 // forget drops the history of removed rows. What must outlive it, the stamps of
 // their scopes, is stored in the same commit.
 func (sw *sweeper) forget(ctx context.Context, upTo Revision) error {
+	done := false
 	_, err := sw.store.Update(ctx, UpdateOptions{}, func(tx *Tx) error {
 		scopes := make(map[string]bool)
 		n := 0
+		done = true
 		for t := range tx.state.Tombstones() {
-			if n++; t.Revision > upTo || n > min(sweepRows, tx.limits.CommitRows/4) {
+			if t.Revision > upTo {
+				continue
+			}
+			if n++; n > min(sweepRows, tx.limits.CommitRows/4) {
+				done = false
 				break
 			}
 			for _, st := range tx.removalStamps(t) {
@@ -124,6 +128,9 @@ func (sw *sweeper) forget(ctx context.Context, upTo Revision) error {
 		}
 		return tx.keepStamps(scopes)
 	})
+	if err == nil && done {
+		sw.seen = 0
+	}
 	return err
 }
 

@@ -23,8 +23,8 @@ type Write struct {
 	Expiry Instant
 	// Expired marks the removal of a row whose expiry has come.
 	Expired bool
-	// Forgotten is the tombstone that a Forget removes.
-	Forgotten Tombstone
+	// Forgotten is the revision of the removal that a Forget is about.
+	Forgotten Revision
 }
 
 // WriteKind says what a Write does.
@@ -85,7 +85,7 @@ func (tx *Tx) Expire(r *Row) (Revision, error) {
 }
 
 func (tx *Tx) forget(t Tombstone) error {
-	_, err := tx.add(Write{Kind: WriteForget, Key: t.Key, Forgotten: t})
+	_, err := tx.add(Write{Kind: WriteForget, Key: t.Key, Forgotten: t.Revision})
 	return err
 }
 
@@ -126,7 +126,7 @@ func Apply(s *State, writes []Write, tombstones bool) []Entry {
 			e.Expired = w.Expired
 			entries = append(entries, e)
 		case WriteForget:
-			s.Forget(w.Forgotten, rev)
+			s.Forget(w.Key, rev)
 		}
 	}
 	return entries

@@ -22,11 +22,11 @@ func TestWriteTable(t *testing.T) {
 	}}}
 	want := `## Title
 
-| callers | subject | ops/s | p50 | p95 | p99 | errors | ops/s ratio | p50 ratio | p99 ratio |
-|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|
-| 64 | gone | not installed | | | | | | | |
-| 64 | base | 1,234,567 | 25 us | 1.24 ms | 2.05 s | 0 | 1.00 | 1.00 | 1.00 |
-| 64 | other | 999 | 0 us | 0 us | 0 us | 3 | 0.46 | 2.00 | 3.00 |
+| callers | subject | ops/s | p50 | p95 | p99 | errors | ops/s ratio | p50 ratio | p99 ratio | target |
+|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|
+| 64 | gone | not installed | | | | | | | | |
+| 64 | base | 1,234,567 | 25 us | 1.24 ms | 2.05 s | 0 | 1.00 | 1.00 | 1.00 |  |
+| 64 | other | 999 | 0 us | 0 us | 0 us | 3 | 0.46 | 2.00 | 3.00 | ops/s >= 0.4x: met, p50 <= 1.5x: missed, p99 <= 3x: met |
 
 Ratios are to base in the same round; every figure is the median over the rounds.
 
@@ -35,8 +35,13 @@ Failures, one of each row:
 - other, 64 callers: ` + "`refused`" + `
 
 `
+	targets := []load.Target{
+		{Subject: "gone", Callers: 64, MinThroughput: 1},
+		{Subject: "other", Callers: 1, MinThroughput: 9},
+		{Subject: "other", Callers: 64, MinThroughput: 0.4, MaxP50: 1.5, MaxP99: 3},
+	}
 	var got strings.Builder
-	if err := load.WriteTable(&got, "Title", comparisons); err != nil {
+	if err := load.WriteTable(&got, "Title", comparisons, targets); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(got.String(), want); diff != "" {

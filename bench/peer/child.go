@@ -1,11 +1,11 @@
-// Package peer runs the systems that the service is compared with: etcd, Redis, and bare NATS.
+// Package peer runs the service and the systems that it is compared with: etcd, Redis, and bare NATS.
 //
 // # Model
 //
 // Every server runs in a child process of its own, so that its CPU time and garbage are not the load generator's. The
 // children of etcd and NATS are this very binary, started again with a hidden first argument: a program that uses this
-// package calls [ServeChild] first thing in main, a test binary in TestMain. Redis is the machine's redis-server, kept
-// by such a child.
+// package calls [ServeChild] first thing in main, a test binary in TestMain. Redis is the machine's redis-server, and the
+// service its own program, built for the purpose; each is kept by such a child.
 //
 // # Life cycle
 //
@@ -41,6 +41,8 @@ type spec struct {
 	NATS  *natsSpec  `json:",omitempty"`
 	Redis *redisSpec `json:",omitempty"`
 	Echo  *echoSpec  `json:",omitempty"`
+
+	Service *serviceSpec `json:",omitempty"`
 }
 
 // server is one kind of spec. serve returns once the server answers at addr; stop ends what would outlive the process.
@@ -58,6 +60,8 @@ func (s spec) server() (server, error) {
 		return s.Redis, nil
 	case s.Echo != nil:
 		return s.Echo, nil
+	case s.Service != nil:
+		return s.Service, nil
 	}
 	return nil, errors.New("empty spec")
 }

@@ -18,6 +18,7 @@ const loopback = "127.0.0.1"
 // Group is the set of servers of one comparison. It is not safe for concurrent use.
 type Group struct {
 	dir      string
+	program  string // path of the service's program; empty until it is built
 	children []*child
 }
 

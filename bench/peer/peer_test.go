@@ -37,7 +37,7 @@ func newGroup(t *testing.T) (*peer.Group, context.Context) {
 			t.Errorf("group left %v (%v), want nothing", left, err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // building the service included
 	t.Cleanup(cancel)
 	return g, ctx
 }
@@ -114,12 +114,44 @@ func TestEchoAnswers(t *testing.T) {
 	}
 }
 
+func TestServiceAnswers(t *testing.T) {
+	t.Setenv("ZLINK_PREFIX", "elsewhere") // whoever measures may use the service for real
+	g, ctx := newGroup(t)
+	inside, err := g.Service(ctx, peer.ServiceOptions{Sync: "always"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	urls, err := g.NATS(ctx, peer.NATSOptions{Servers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside, err := g.Service(ctx, peer.ServiceOptions{Servers: urls, Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{inside, beside} {
+		nc, err := nats.Connect(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if _, err := nc.RequestWithContext(ctx, "zlink.v1.status.get", nil); err != nil {
+			t.Errorf("service at %s: %v", url, err)
+		}
+	}
+}
+
 func TestStartReportsWhyAPeerEnded(t *testing.T) {
 	t.Parallel()
 	g, ctx := newGroup(t)
-	err := g.Echo(ctx, "nats://127.0.0.1:1") // nobody listens there
+	const nobody = "nats://127.0.0.1:1"
+	err := g.Echo(ctx, nobody)
 	if err == nil || !strings.Contains(err.Error(), "no servers available") {
 		t.Errorf("got error %v, want the child's own words", err)
+	}
+	_, err = g.Service(ctx, peer.ServiceOptions{Servers: []string{nobody}, Replicas: 1})
+	if err == nil || !strings.Contains(err.Error(), nobody) {
+		t.Errorf("got error %v, want the service's own words", err)
 	}
 }
 

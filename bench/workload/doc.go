@@ -1,4 +1,4 @@
-// Package workload holds the operations that the service's peers are measured with, as [load.Workload]s.
+// Package workload holds the operations that the service and its peers are measured with, as [load.Workload]s.
 //
 // # Operations
 //
@@ -9,11 +9,13 @@
 //
 // "Store write" is a transaction with two version conditions and four puts, again on rows of the caller's own.
 //
-// Each peer does them in the way its own users would: etcd in one Txn, Redis in one Lua script.
+// Each peer does them in the way its own users would: etcd in one Txn, Redis in one Lua script, the service in one
+// request: [NodeUpdate] and [StoreWrite]. What else the service does stands beside the bare NATS that it stands on: a
+// lease renewal, which rewrites one row, beside [KVUpdate], and a read beside [Echo].
 //
 // # Connections
 //
-// Callers share at most [maxConns] connections to etcd and to NATS, whose protocols carry many requests at once. Redis
+// Callers share at most maxConns (4) connections to etcd and to NATS, whose protocols carry many requests at once. Redis
 // answers one request after another on a connection, so there every caller has one.
 package workload
 

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	bucket = "bench"
-	// historyDepth is how many versions of a key the service's bucket keeps.
-	historyDepth = 3
+	bucket        = "bench" // of the raw updates
+	serviceBucket = "zlink"
+	streamPrefix  = "KV_" // of the stream of a bucket
 )
 
 // natsConns are connections shared by callers; connection n goes to server n, so that a cluster is used evenly.
@@ -50,8 +50,8 @@ type kvUpdate struct {
 	revs  []uint64             // of each caller's key
 }
 
-// KVUpdate returns a conditional write of one JetStream KV key by its caller alone, in a bucket that has the service's
-// settings and a replica on each of the servers.
+// KVUpdate returns a conditional write of one JetStream KV key by its caller alone, in a bucket that has the settings
+// of the service's own. The service must have made that on the servers at urls.
 func KVUpdate(urls []string, callers int) load.Workload {
 	return &kvUpdate{urls: urls, value: newValue(), keys: make([]string, callers), revs: make([]uint64, callers)}
 }
@@ -60,7 +60,7 @@ func (w *kvUpdate) Setup(ctx context.Context) (err error) {
 	if w.conns, err = dialNATS(w.urls, len(w.keys)); err != nil {
 		return err
 	}
-	if err := makeBucket(ctx, w.conns[0], len(w.urls)); err != nil {
+	if err := makeBucket(ctx, w.conns[0]); err != nil {
 		return fmt.Errorf("make bucket: %w", err)
 	}
 	for _, nc := range w.conns {
@@ -92,27 +92,20 @@ func (w *kvUpdate) Close() error {
 	return nil
 }
 
-// makeBucket makes the stream of a KV bucket with the service's settings, which the KV call cannot express. An existing
-// one is kept.
-func makeBucket(ctx context.Context, nc *nats.Conn, replicas int) error {
+// makeBucket makes a bucket with the settings of the service's own: all but the name. An existing one is kept.
+func makeBucket(ctx context.Context, nc *nats.Conn) error {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return err
 	}
-	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name:               "KV_" + bucket,
-		Subjects:           []string{"$KV." + bucket + ".>"},
-		Storage:            jetstream.FileStorage,
-		Replicas:           replicas,
-		MaxMsgsPerSubject:  historyDepth,
-		Discard:            jetstream.DiscardNew,
-		AllowDirect:        true,
-		AllowRollup:        true,
-		DenyDelete:         true,
-		AllowMsgTTL:        true,
-		AllowAtomicPublish: true,
-	})
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+	model, err := js.Stream(ctx, streamPrefix+serviceBucket)
+	if err != nil {
+		return fmt.Errorf("read the settings of the service's bucket: %w", err)
+	}
+	settings := model.CachedInfo().Config
+	settings.Name, settings.Subjects = streamPrefix+bucket, []string{"$KV." + bucket + ".>"}
+	settings.Metadata = nil // the server's own notes
+	if _, err = js.CreateStream(ctx, settings); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return nil
 	}
 	return err

@@ -65,7 +65,11 @@ func cmdEditBucket(ts *testscript.TestScript, _ bool, _ []string) {
 	_, js := connect(ts)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "zlink"})
+	s, err := js.Stream(ctx, "KV_zlink")
+	ts.Check(err)
+	c := s.CachedInfo().Config
+	c.AllowAtomicPublish = false
+	_, err = js.UpdateStream(ctx, c)
 	ts.Check(err)
 }
 
@@ -126,7 +130,7 @@ func cmdOldServer(ts *testscript.TestScript, _ bool, _ []string) {
 	}()
 }
 
-// age forwards a connection, and changes the version in the server's first line.
+// age forwards a connection, and changes the version that the server names.
 func age(client net.Conn, target string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", target)
@@ -134,17 +138,22 @@ func age(client net.Conn, target string) {
 		return
 	}
 	defer server.Close()
-	r := bufio.NewReader(server)
-	info, err := r.ReadBytes('\n')
-	if err != nil {
-		return
-	}
-	if _, err := client.Write(bytes.Replace(info, []byte(`"version":"2.15`), []byte(`"version":"2.13`), 1)); err != nil {
-		return
-	}
 	go func() {
 		_, _ = io.Copy(server, client)
 		_ = server.Close()
 	}()
+	r := bufio.NewReader(server)
+	for { // the server introduces itself before and after the client has
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		if _, err := client.Write(bytes.Replace(line, []byte(`"version":"2.15`), []byte(`"version":"2.13`), 1)); err != nil {
+			return
+		}
+		if bytes.HasPrefix(line, []byte("PONG")) {
+			break
+		}
+	}
 	_, _ = io.Copy(client, r)
 }

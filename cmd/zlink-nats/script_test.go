@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -17,6 +18,9 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		// Far above what any script takes; a service that starts where it should
+		// refuse would otherwise run until the whole test is given up.
+		Deadline: time.Now().Add(4 * patience),
 		Setup: func(e *testscript.Env) error {
 			ps := &programs{byName: make(map[string]*program)}
 			e.Values[programsKey{}] = ps
@@ -36,7 +40,7 @@ func TestScripts(t *testing.T) {
 			// What other programs do to the service.
 			"http":        cmdHTTP,       // http STATUS PATH: shows the answer, waits for the status
 			"old-server":  cmdOldServer,  // sets $OLD_URL to the NATS server as one of 2.13
-			"edit-bucket": cmdEditBucket, // as a KV client: turns atomic batches off
+			"edit-bucket": cmdEditBucket, // turns atomic batches off
 			"drop":        cmdDrop,       // drop N: removes all but the last N changes
 			"hang":        cmdHang,       // a request that waits for its deadline
 			"subscribe":   cmdSubscribe,  // subscribe FILE N: takes N changes of a lease, without a library of ours

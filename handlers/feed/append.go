@@ -58,6 +58,7 @@ func (f *Feed) append(ctx context.Context) error {
 	}
 	f.costs.took(len(msgs), time.Since(start))
 	f.retry.reset()
+	f.yields = false
 	seq := f.at.last + uint64(len(msgs))
 	f.reached(mark{f.queue.items[len(msgs)-1].position, seq, seq})
 	f.note(func(s *Stats) { s.Appends++; s.Events += uint64(len(msgs)) })
@@ -177,7 +178,7 @@ func (f *Feed) decide(ctx context.Context, msgs []*nats.Msg, cause error) error 
 			s.Failures++
 		}
 	})
-	f.costs.refused(cause)
+	f.costs.failed(len(msgs), cause)
 	stored := mark{position: f.queue.items[len(msgs)-1].position, last: f.at.last + uint64(len(msgs))}
 	moved, err := f.sync(ctx)
 	switch {
@@ -185,6 +186,9 @@ func (f *Feed) decide(ctx context.Context, msgs []*nats.Msg, cause error) error 
 		return err
 	case !moved:
 		return f.retry.pause(ctx, fmt.Errorf("append %d events: %w", len(msgs), cause))
+	case errors.Is(cause, errSecond):
+		f.yields = f.queue.len() > 0
+		f.leave()
 	case errors.Is(cause, errNoAnswer) && f.at.position == stored.position && f.at.last == stored.last:
 		f.repeat(msgs)
 	}
@@ -203,4 +207,3 @@ func (f *Feed) repeat(msgs []*nats.Msg) {
 		}
 	}
 }
-

@@ -22,30 +22,19 @@ func TestClusterThatLosesServersLeavesEachEventOnce(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		feeds = append(feeds, start(t, newFeed(t, c.Connect(t), id, replicated), w.join(0)))
 	}
-	var end kvstore.Revision
-	var wg sync.WaitGroup
-	stop := make(chan struct{})
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				end = commitAtRandom(w, 10, "a", "b")
-			}
-		}
-	})
-	for i := range 3 {
+	for i := range c.Len() {
+		var end kvstore.Revision
+		var wg sync.WaitGroup
+		wg.Go(func() { end = commitAtRandom(w, 200, "a", "b") })
 		c.StepDown(t, testenv.GlobalAccount, subjects.ChangesStream)
 		c.StopNode(i)
 		c.WaitStreamLeader(t, testenv.GlobalAccount, subjects.ChangesStream)
 		c.StartNode(i)
 		c.WaitStreamCurrent(t, testenv.GlobalAccount, subjects.ChangesStream)
-	}
-	close(stop)
-	wg.Wait()
-	for _, f := range feeds {
-		f.out(end)
+		wg.Wait()
+		for _, f := range feeds {
+			f.out(end)
+		}
 	}
 	w.checkContents(t, c.Connect(t))
 }

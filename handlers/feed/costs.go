@@ -25,18 +25,19 @@ type costs struct {
 	single time.Duration
 	base   time.Duration // of a batch, without its messages
 	limit  int           // most messages in a batch
+	most   int           // and in the next one: less after a batch that was not answered in time
 }
 
 func newCosts(replicas int) costs {
 	if replicas > 1 {
-		return costs{replicatedSingleCost, replicatedBatchCost, maxBatch}
+		return costs{replicatedSingleCost, replicatedBatchCost, maxBatch, maxBatch}
 	}
-	return costs{singleCost, batchCost, maxBatch}
+	return costs{singleCost, batchCost, maxBatch, maxBatch}
 }
 
 // batch is how many of n waiting events go out at once: 1 is a message without a batch.
 func (c *costs) batch(n int) int {
-	n = min(n, c.limit)
+	n = min(n, c.limit, c.most)
 	if time.Duration(n)*c.single < c.base+time.Duration(n)*perMessage {
 		return 1
 	}
@@ -45,6 +46,7 @@ func (c *costs) batch(n int) int {
 
 // took takes a measurement in.
 func (c *costs) took(n int, d time.Duration) {
+	c.most = min(2*c.most, maxBatch)
 	to := &c.single
 	if n > 1 {
 		to, d = &c.base, max(0, d-time.Duration(n)*perMessage)
@@ -52,14 +54,16 @@ func (c *costs) took(n int, d time.Duration) {
 	*to += (min(d, worstCost) - *to) / smoothing
 }
 
-// refused learns from the refusal of a batch.
-func (c *costs) refused(err error) {
-	refusal, ok := errors.AsType[*jetstream.APIError](err)
+// failed learns from an append of n messages that failed.
+func (c *costs) failed(n int, err error) {
+	refusal, _ := errors.AsType[*jetstream.APIError](err)
 	switch {
-	case !ok:
+	case errors.Is(err, errNoAnswer):
+		c.most = max(1, n/2) // a server in need gets less to do at once
+	case refusal == nil:
 	case refusal.ErrorCode == codeNoBatches:
 		c.limit = 1
 	case refusal.ErrorCode == codeBatchTooLarge:
-		c.limit = max(1, c.limit/2)
+		c.limit = max(1, n/2)
 	}
 }

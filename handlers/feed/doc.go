@@ -14,7 +14,8 @@
 //	                             └──> <prefix>.changes.<kind>.<scope>.<id>  to plain subscribers
 //
 // Appending on a subject of its own is what keeps appends that the stream refuses, and batches that
-// never complete, away from plain subscribers.
+// never complete, away from plain subscribers. Nobody but the service needs the permission to
+// publish on <prefix>.feed.> or <prefix>.changes.>.
 //
 // # Messages
 //
@@ -31,9 +32,10 @@
 //
 // # Who appends
 //
-// The instance that made a commit appends its events at once. The others look after a short delay
-// whether that happened, and do it when the stream did not move meanwhile. That is a habit which
-// saves work; the fence alone decides.
+// The instance that made a commit appends its events at once, and those of other commits before it.
+// The others look after a short delay whether that happened, and do it when the stream did not move
+// meanwhile. An instance that comes second leaves everything to the first in the same way. That is a
+// habit which saves work; the fence alone decides.
 //
 // # Guarantees
 //

@@ -101,7 +101,7 @@ func TestLostAcknowledgementsLeaveEachEventOnce(t *testing.T) {
 	node := testenv.Server(t, testenv.ServerOptions{})
 	proxy := testenv.Proxy(t, node.URL())
 	w := &world{}
-	f := start(t, newFeed(t, proxy.Connect(t), "a"), w.join(0))
+	f := start(t, newFeed(t, proxy.Connect(t), "a", impatient), w.join(0))
 	for range 4 {
 		f.out(w.commit("a", row))
 		proxy.DropReplies(true)
@@ -129,7 +129,7 @@ func TestSubscriberGetsEventsWhoseAcknowledgementWasLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &world{}
-	f := start(t, newFeed(t, proxy.Connect(t), "a"), w.join(0))
+	f := start(t, newFeed(t, proxy.Connect(t), "a", impatient), w.join(0))
 	f.out(w.commit("a", row))
 	proxy.DropReplies(true)
 	rev := w.commit("a", row)
@@ -193,16 +193,16 @@ func TestStoreRestoredFromOlderCopyIsPushedFromThereOn(t *testing.T) {
 	again := &world{}
 	again.commit("a", row, row)
 	for range 2 { // the second one must not begin anew
-		f = start(t, newFeed(t, nc, "a"), again.join(2))
+		f = start(t, newFeed(t, nc, "a", impatient), again.join(2))
 		testenv.Eventually(t, patience, func() bool { return f.Stats().Revision == 2 }, "start at the store's revision")
 		f.kill()
 	}
 	again.forget()
-	f = start(t, newFeed(t, nc, "a"), again.join(2))
+	f = start(t, newFeed(t, nc, "a", impatient), again.join(2))
 	testenv.Eventually(t, patience, func() bool { return f.Stats().Revision == 2 }, "start at the store's revision")
 	f.out(again.commit("a", row, row))
 	f.kill()
-	f = start(t, newFeed(t, nc, "a"), again.join(3))
+	f = start(t, newFeed(t, nc, "a", impatient), again.join(3))
 	f.out(again.commit("a", row))
 	if d := cmp.Diff(contents(t, nc), append(want, again.events()...)); d != "" {
 		t.Errorf("events in the stream (-got +want):\n%s", d)

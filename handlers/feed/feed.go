@@ -57,7 +57,8 @@ type Feed struct {
 	at     mark      // how far the stream is, as far as known
 	origin mark      // where the feed began anew because history was lost
 	queue  queue     // events that are not known to be out
-	due    time.Time // when to look after the commits of other instances
+	due    time.Time // when to look after what is left to other instances
+	yields bool      // another instance appended first: own commits are left to it as well
 	costs  costs
 	retry  retry
 

@@ -140,29 +140,35 @@ func (f *Feed) take(c *kvstore.Commit) {
 		f.o.Logger.Error("derive changes", "revision", c.Revision, "err", err)
 	}
 	own := c.Writer == f.o.InstanceID
-	if n := f.queue.len(); !own && (n == 0 || f.queue.items[n-1].own) {
-		f.due = time.Now().Add(jitter(standby))
+	if n := f.queue.len(); !own && !f.yields && (n == 0 || f.queue.items[n-1].own) {
+		f.leave()
 	}
 	f.release(f.queue.push(events, f.at.position, c.Revision, own))
 }
 
 // wait is how long there is nothing to do about the queue.
 func (f *Feed) wait() time.Duration {
-	if f.queue.own > 0 {
+	if f.leads() {
 		return 0
 	}
 	return time.Until(f.due)
 }
 
-// advance appends what is due.
+// leads tells whether it is for this instance to append now.
+func (f *Feed) leads() bool { return f.queue.own > 0 && !f.yields }
+
+// leave leaves what waits to another instance, for a while.
+func (f *Feed) leave() { f.due = time.Now().Add(jitter(standby)) }
+
+// advance appends what is due. When another instance may have appended it, it looks first.
 func (f *Feed) advance(ctx context.Context) error {
-	if !f.queue.items[0].own {
+	if !f.leads() || !f.queue.items[0].own {
 		moved, err := f.sync(ctx)
 		if err != nil || f.queue.len() == 0 {
 			return err
 		}
-		if moved && f.queue.own == 0 { // somebody is at it
-			f.due = time.Now().Add(jitter(standby))
+		if moved && !f.leads() { // somebody is at it
+			f.leave()
 			return nil
 		}
 	}
@@ -187,6 +193,7 @@ func (f *Feed) sync(ctx context.Context) (moved bool, err error) {
 func (f *Feed) reached(at mark) {
 	f.at = at
 	f.release(f.queue.pass(at.position))
+	f.yields = f.yields && f.queue.len() > 0
 }
 
 // look asks how far the stream is until there is an answer.

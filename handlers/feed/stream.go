@@ -115,8 +115,8 @@ func (s *stream) search(ctx context.Context) (mark, error) {
 	if err != nil {
 		return mark{}, err
 	}
-	at := mark{last: info.State.LastSeq}
-	for seq := info.State.LastSeq; seq >= info.State.FirstSeq && seq > 0; seq-- {
+	state, others := info.State, uint64(0)
+	for seq := state.LastSeq; seq >= state.FirstSeq && others < state.Msgs; seq-- {
 		m, err := s.get(ctx, question{Seq: seq})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
@@ -125,11 +125,14 @@ func (s *stream) search(ctx context.Context) (mark, error) {
 			return mark{}, fmt.Errorf("read event at %d: %w", seq, err)
 		}
 		if p, ok := m.position(); ok {
-			at.position, at.event = p, seq
-			break
+			return mark{p, seq, state.LastSeq}, nil
 		}
+		others++
 	}
-	return at, nil
+	if others < state.Msgs { // a leader that is not ready yet; not to be mistaken for an empty stream
+		return mark{}, fmt.Errorf("read events: %d of %d messages cannot be read", state.Msgs-others, state.Msgs)
+	}
+	return mark{last: state.LastSeq}, nil
 }
 
 // info asks the leader for configuration and state.

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	// patience bounds every wait; the machine may be busy.
 	patience = 30 * time.Second
-	// impatience is how soon the feeds of these tests give an answer up.
+	// impatience is how soon feeds give up an answer that will not come.
 	impatience = 300 * time.Millisecond
 )
 
@@ -197,7 +197,7 @@ type instance struct {
 func newFeed(t testing.TB, nc *nats.Conn, id string, change ...func(*feed.Options)) *feed.Feed {
 	t.Helper()
 	o := feed.Options{
-		JetStream: jetStream(t, nc), InstanceID: id, Events: events, Timeout: impatience,
+		JetStream: jetStream(t, nc), InstanceID: id, Events: events,
 		Logger: slog.New(slog.NewTextHandler(testLog{t}, nil)),
 	}
 	for _, c := range change {
@@ -209,6 +209,8 @@ func newFeed(t testing.TB, nc *nats.Conn, id string, change ...func(*feed.Option
 	}
 	return f
 }
+
+func impatient(o *feed.Options) { o.Timeout = impatience }
 
 // start runs a feed until it is killed or the test ends.
 func start(t testing.TB, f *feed.Feed, s kvstore.Store) *instance {

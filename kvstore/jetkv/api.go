@@ -30,6 +30,7 @@ type streamInfo struct {
 	State  struct {
 		First kvstore.Revision `json:"first_seq"`
 		Last  kvstore.Revision `json:"last_seq"`
+		Count uint64           `json:"messages"`
 	} `json:"state"`
 	Time  time.Time           `json:"ts"`
 	Error *jetstream.APIError `json:"error"`
@@ -58,6 +59,26 @@ func (s *Store) readInfo(data []byte, rtt time.Duration) (*streamInfo, error) {
 		s.server.observe(i.Time, rtt)
 	}
 	return &i, nil
+}
+
+// hasAfter asks the stream leader whether there is any message after a position.
+func (s *Store) hasAfter(ctx context.Context, at kvstore.Revision) (bool, error) {
+	m, err := s.request(ctx, "STREAM.MSG.GET."+s.stream, []byte(`{"next_by_subj":">","seq":`+(at+1).String()+`}`))
+	if err != nil {
+		return false, err
+	}
+	var r struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	switch err := json.Unmarshal(m.Data, &r); {
+	case err != nil:
+		return false, fmt.Errorf("look for a message after %d: %w", at, err)
+	case r.Error != nil && r.Error.ErrorCode == codeNoMessage:
+		return false, nil
+	case r.Error != nil:
+		return false, fmt.Errorf("look for a message after %d: %w", at, r.Error)
+	}
+	return true, nil
 }
 
 // message is what tells one stored message from another.
@@ -142,6 +163,13 @@ func makeBatch(msgs []*nats.Msg) {
 	msgs[len(msgs)-1].Header[headerBatchCommit] = []string{"1"}
 }
 
+// probeFamily is the key of the row that Probe writes; no row is ever stored
+// under unusedFamily.
+const (
+	probeFamily  = "probe"
+	unusedFamily = "unused"
+)
+
 // probeBatch finds how many rows one commit may write: it offers batches whose
 // condition cannot hold, so that nothing is stored, and sees whether the server
 // minds their length.
@@ -165,10 +193,10 @@ func (s *Store) probeBatch(ctx context.Context) (int, error) {
 func (s *Store) offerBatch(ctx context.Context, n int) (ack, error) {
 	msgs := make([]*nats.Msg, n)
 	for i := range msgs {
-		msgs[i] = &nats.Msg{Subject: s.prefix + probeFamily, Header: nats.Header{}}
+		msgs[i] = &nats.Msg{Subject: s.prefix + unusedFamily, Header: nats.Header{}}
 	}
 	makeBatch(msgs)
-	msgs[0].Header[headerExpectedLast] = []string{kvstore.MaxRevision.String()}
+	msgs[0].Header[headerExpectedSubject] = []string{"1"} // it has no message
 	ctx, cancel := context.WithTimeout(ctx, 2*apiTimeout)
 	defer cancel()
 	for _, m := range msgs[:n-1] {

@@ -3,6 +3,7 @@ package jetkv
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -267,7 +268,7 @@ func (e *engine) accept(t *txn) {
 		return
 	case t.ctx.Err() != nil:
 		return // its caller is about to give up
-	case e.requests.done(t.opts.Request):
+	case t.opts.Request != "" && (e.requests.done(t.opts.Request) || e.underWay(t.opts.Request)):
 		t.finish(result{err: errDoneElsewhere})
 		return
 	}
@@ -285,6 +286,17 @@ func (e *engine) accept(t *txn) {
 	e.addPending(t)
 }
 
+// underWay tells whether this instance is carrying the request out already.
+func (e *engine) underWay(request string) bool {
+	same := func(t *txn) bool { return t.opts.Request == request }
+	for _, f := range append(e.limbo, e.flight) {
+		if f != nil && slices.ContainsFunc(f.txns, same) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.pending, same)
+}
+
 // mustWait: with Hold, the log keeps for every key the version that everybody
 // has seen and all later ones. A write that would push one of these out waits.
 func (e *engine) mustWait(writes []kvstore.Write) bool {
@@ -296,7 +308,7 @@ func (e *engine) mustWait(writes []kvstore.Write) bool {
 		if n >= historyDepth-1 || (n > 0 && w.Kind == kvstore.WriteForget) {
 			return true
 		}
-		if w.Kind == kvstore.WriteForget && uint64(w.Forgotten.Revision) > e.released.Load() {
+		if w.Kind == kvstore.WriteForget && uint64(w.Forgotten) > e.released.Load() {
 			return true
 		}
 	}

@@ -22,8 +22,10 @@ type flight struct {
 	id   uint64
 	txns []*txn
 	base kvstore.Revision // the revision that the group expects to follow
-	msgs []*nats.Msg      // empty for a question
-	sent bool             // it may be stored; false again once it is known not to be
+	// first is the id of the transaction whose message is to stand at base+1.
+	first string
+	msgs  []*nats.Msg // empty for a question
+	sent  bool        // it may be stored; false again once it is known not to be
 	// attempts counts how often it was sent: after the second, a refusal may be
 	// about its own first copy.
 	attempts int
@@ -40,16 +42,6 @@ const retryAfter = 100 * time.Millisecond
 func flightOf(subject string) uint64 {
 	id, _ := strconv.ParseUint(subject[strings.LastIndexByte(subject, '.')+1:], 36, 64)
 	return id
-}
-
-// first is the id of the flight's first transaction that writes.
-func (f *flight) first() string {
-	for _, t := range f.txns {
-		if len(t.writes) > 0 {
-			return t.id
-		}
-	}
-	return ""
 }
 
 // has tells whether the message of a transaction is one of the flight's. One
@@ -96,6 +88,9 @@ func (e *engine) send() {
 	e.setPending(append([]*txn(nil), e.pending[n:]...))
 	for _, t := range f.txns {
 		f.msgs = t.messages(e.prefix, f.msgs)
+		if f.first == "" && len(t.writes) > 0 {
+			f.first = t.id
+		}
 	}
 	e.flight = f
 	e.launch()
@@ -168,7 +163,7 @@ func (e *engine) launch() {
 	f.msgs[len(f.msgs)-1].Reply = reply
 	for i, m := range f.msgs {
 		if err := e.nc.PublishMsg(m); err != nil {
-			if i < len(f.msgs)-1 || errors.Is(err, nats.ErrMaxPayload) {
+			if f.attempts == 1 && (i < len(f.msgs)-1 || errors.Is(err, nats.ErrMaxPayload)) {
 				e.refused(err) // a batch without its last message is no batch
 				return
 			}
@@ -219,31 +214,21 @@ func (e *engine) answered(r reply) {
 	}
 	a, err := readAck(r.msg)
 	switch {
-	case errors.Is(err, errNoResponder):
-		if f.attempts > 1 {
-			e.unknown() // an earlier copy may be stored
-			return
-		}
-		e.missed(err)
-	case err != nil:
+	case err != nil && !errors.Is(err, errNoResponder):
 		e.unknown()
-	case a.Error == nil && a.Sequence == f.base+kvstore.Revision(len(f.msgs)):
+	case a.Error == nil && err == nil && a.Sequence == f.base+kvstore.Revision(len(f.msgs)):
 		e.commit()
-	case a.Error == nil:
+	case a.Error == nil && err == nil:
 		e.log.Error("commit was stored at another place than it asked for", "op", "commit",
 			"expected", f.base+kvstore.Revision(len(f.msgs)), "stored", a.Sequence)
 		e.unknown()
+	case f.attempts > 1:
+		e.unknown() // an earlier copy may be stored, or still be on its way
+	case err != nil:
+		e.missed(err)
 	case a.Error.ErrorCode == codeWrongLast, a.Error.ErrorCode == codeUndecided:
-		if f.attempts > 1 {
-			e.unknown()
-			return
-		}
 		e.lost(f.base + 1)
 	case transient(a.Error):
-		if f.attempts > 1 {
-			e.unknown()
-			return
-		}
 		e.missed(a.Error)
 	default:
 		e.refused(a.Error)

@@ -57,9 +57,6 @@ func (e *engine) takeIn() {
 		last := records[n-1]
 		e.requests.add(records[0].request)
 		e.anchors.add(anchor{last.revision, last.txn, last.time})
-		if last.pending == 0 {
-			e.tornUntil = 0 // everything that was stored when it was sent is here
-		}
 		records = records[n:]
 	}
 	e.show()
@@ -241,7 +238,9 @@ func (e *engine) catchUp() {
 	}
 }
 
-// refollow starts a new follower at the state.
+// refollow finds out why the state does not move: a batch whose last message was
+// removed, positions at the end that hold nothing any more, or a follower that
+// has to be replaced.
 func (e *engine) refollow() {
 	e.progressAt = time.Now()
 	ctx, cancel := context.WithTimeout(e.ctx, apiTimeout)
@@ -251,16 +250,30 @@ func (e *engine) refollow() {
 		e.failed(err)
 		return
 	}
-	f, pending, err := e.startFollower(e.ctx, e.tail.Revision())
+	seen := e.tail.Revision()
+	if n := len(e.batch); n > 0 {
+		seen = e.batch[n-1].revision
+	}
+	switch more, err := e.hasAfter(ctx, seen); {
+	case err != nil:
+		e.failed(err)
+	case more:
+		e.replaceFollower()
+	case len(e.batch) > 0:
+		e.takeIn()
+	case in.State.Last > seen:
+		e.skip(in.State.Last)
+	}
+}
+
+func (e *engine) replaceFollower() {
+	f, err := e.startFollower(e.ctx, e.tail.Revision())
 	if err != nil {
 		e.failed(err)
 		return
 	}
 	e.follower.stop()
 	e.follower, e.batch = f, nil
-	if pending == 0 && in.State.Last > e.tail.Revision() {
-		e.skip(in.State.Last) // the last messages were removed from the log
-	}
 }
 
 // skip moves the state over positions that hold nothing any more.

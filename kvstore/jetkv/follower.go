@@ -25,17 +25,16 @@ const (
 	followHeartbeat = 500 * time.Millisecond
 )
 
-// startFollower starts a follower. pending is the number of messages that the consumer
-// found at first.
-func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (f *follower, pending uint64, err error) {
+// startFollower starts a follower.
+func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (*follower, error) {
 	c, err := s.js.OrderedConsumer(ctx, s.stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:   uint64(after) + 1,
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("follow bucket: %w", err)
+		return nil, fmt.Errorf("follow bucket: %w", err)
 	}
-	f = &follower{records: make(chan record, followBuffer)}
+	f := &follower{records: make(chan record, followBuffer)}
 	quit := make(chan struct{})
 	cc, err := c.Consume(func(m jetstream.Msg) {
 		r, err := s.record(m)
@@ -49,14 +48,14 @@ func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (f *f
 		}
 	}, jetstream.PullHeartbeat(followHeartbeat), jetstream.PullExpiry(5*time.Second), jetstream.PullMaxMessages(4096))
 	if err != nil {
-		return nil, 0, fmt.Errorf("follow bucket: %w", err)
+		return nil, fmt.Errorf("follow bucket: %w", err)
 	}
 	f.stop = sync.OnceFunc(func() {
 		close(quit)
 		cc.Stop()
 		<-cc.Closed()
 	})
-	return f, c.CachedInfo().NumPending, nil
+	return f, nil
 }
 
 func (s *Store) record(m jetstream.Msg) (record, error) {
@@ -67,6 +66,5 @@ func (s *Store) record(m jetstream.Msg) (record, error) {
 	r := decode(s.prefix, m.Subject(), m.Headers(), m.Data())
 	r.revision = kvstore.Revision(meta.Sequence.Stream)
 	r.time = kvstore.Instant(meta.Timestamp.UnixMilli())
-	r.pending = meta.NumPending
 	return r, nil
 }

@@ -23,14 +23,16 @@ func (s *Store) load(ctx context.Context, from kvstore.Revision) (*loaded, error
 	if err != nil {
 		return nil, fmt.Errorf("read bucket %q: %w", s.opts.Bucket, err)
 	}
-	f, pending, err := s.startFollower(ctx, 0)
+	f, err := s.startFollower(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	b := builder{state: kvstore.NewState(s.opts.Schema), from: from}
-	if err := b.read(ctx, f, pending, in.State.Last); err != nil {
-		f.stop()
-		return nil, fmt.Errorf("read bucket %q: %w", s.opts.Bucket, err)
+	if in.State.Count > 0 {
+		if err := b.read(ctx, s, f, in.State.Last); err != nil {
+			f.stop()
+			return nil, fmt.Errorf("read bucket %q: %w", s.opts.Bucket, err)
+		}
 	}
 	b.state.Advance(in.State.Last)
 	return &loaded{state: b.state, follower: f, commits: b.commits, last: b.last}, nil
@@ -45,32 +47,45 @@ type builder struct {
 	last    anchor
 }
 
-// loadIdle is how long a load waits for the next message before it gives up.
-const loadIdle = 30 * time.Second
+const (
+	// loadIdle is how long a load waits for the next message before it gives up.
+	loadIdle = 30 * time.Second
+	// loadAsk is how long it waits before it asks the leader whether there is one.
+	loadAsk = 50 * time.Millisecond
+)
 
-// read takes in records until it has all up to last, or all that the consumer
-// knows of, and no batch is open.
-func (b *builder) read(ctx context.Context, f *follower, pending uint64, last kvstore.Revision) error {
-	if pending == 0 {
-		return nil
-	}
-	idle := time.NewTimer(loadIdle)
-	defer idle.Stop()
-	for {
+// read takes in records until it has all up to last and no batch is open. A
+// consumer may live on a replica that is behind, so that it has nothing more
+// means nothing; the leader is asked.
+func (b *builder) read(ctx context.Context, s *Store, f *follower, last kvstore.Revision) error {
+	ask := time.NewTicker(loadAsk)
+	defer ask.Stop()
+	heard := time.Now()
+	for seen := kvstore.Revision(0); ; {
 		select {
 		case r := <-f.records:
 			b.add(r)
-			if (r.pending == 0 || r.revision >= last) && (r.batch == "" || r.commit) {
+			seen, heard = r.revision, time.Now()
+			if seen >= last && (r.batch == "" || r.commit) {
 				b.flush()
 				return nil
 			}
-		case <-idle.C:
-			return fmt.Errorf("no message for %s at revision %d of %d", loadIdle, b.state.Revision(), last)
+		case <-ask.C:
+			if time.Since(heard) < loadAsk {
+				continue
+			}
+			more, err := s.hasAfter(ctx, seen)
+			switch {
+			case err != nil:
+				return err
+			case !more:
+				b.flush()
+				return nil
+			case time.Since(heard) > loadIdle:
+				return fmt.Errorf("no message for %s at revision %d of %d", loadIdle, seen, last)
+			}
 		case <-ctx.Done():
 			return ctx.Err()
-		}
-		if len(f.records) == 0 {
-			idle.Reset(loadIdle)
 		}
 	}
 }

@@ -28,14 +28,15 @@ const (
 	// headerForgets is the revision of the tombstone that a purge replaces.
 	headerForgets = "Zlink-Forgets"
 
-	headerKVOperation  = "KV-Operation"
-	headerMarkerReason = "Nats-Marker-Reason"
-	headerRollup       = "Nats-Rollup"
-	headerTTL          = "Nats-TTL"
-	headerExpectedLast = "Nats-Expected-Last-Sequence"
-	headerBatchID      = "Nats-Batch-Id"
-	headerBatchSeq     = "Nats-Batch-Sequence"
-	headerBatchCommit  = "Nats-Batch-Commit"
+	headerKVOperation     = "KV-Operation"
+	headerMarkerReason    = "Nats-Marker-Reason"
+	headerRollup          = "Nats-Rollup"
+	headerTTL             = "Nats-TTL"
+	headerExpectedSubject = "Nats-Expected-Last-Subject-Sequence"
+	headerExpectedLast    = "Nats-Expected-Last-Sequence"
+	headerBatchID         = "Nats-Batch-Id"
+	headerBatchSeq        = "Nats-Batch-Sequence"
+	headerBatchCommit     = "Nats-Batch-Commit"
 
 	reasonExpired = "expired"
 	opDelete      = "DEL"
@@ -77,7 +78,7 @@ func encode(prefix, txn, request string, w kvstore.Write) *nats.Msg {
 		m.Header[headerKVOperation] = []string{opPurge}
 		m.Header[headerRollup] = []string{"sub"}
 		m.Header[headerTTL] = []string{strconv.Itoa(int(markerTTL / time.Second))}
-		m.Header[headerForgets] = []string{w.Forgotten.Revision.String()}
+		m.Header[headerForgets] = []string{w.Forgotten.String()}
 	}
 	return m
 }
@@ -86,14 +87,12 @@ func encode(prefix, txn, request string, w kvstore.Write) *nats.Msg {
 type record struct {
 	revision kvstore.Revision
 	time     kvstore.Instant
-	pending  uint64 // messages the consumer had left when this one was sent
 	key      kvstore.Key
 	foreign  bool // not a key of ours: the position counts, nothing else
 	kind     kvstore.WriteKind
 	value    []byte
 	expiry   kvstore.Instant
 	expired  bool
-	forgets  kvstore.Revision
 	txn      string
 	request  string
 	batch    string
@@ -119,9 +118,6 @@ func decode(prefix, subject string, h nats.Header, data []byte) record {
 	switch op := one(h, headerKVOperation); {
 	case op == opPurge:
 		r.kind = kvstore.WriteForget
-		if rev, err := strconv.ParseUint(one(h, headerForgets), 10, 63); err == nil {
-			r.forgets = kvstore.Revision(rev)
-		}
 	case op == opDelete, one(h, headerMarkerReason) != "":
 		r.kind = kvstore.WriteDelete
 	}
@@ -153,7 +149,7 @@ func (r record) apply(s *kvstore.State) (kvstore.Entry, bool) {
 	case r.kind == kvstore.WritePut:
 		return s.Put(&kvstore.Row{Key: r.key, Value: r.value, Revision: r.revision, Expiry: r.expiry}), true
 	case r.kind == kvstore.WriteForget:
-		s.Forget(kvstore.Tombstone{Key: r.key, Revision: r.forgets}, r.revision)
+		s.Forget(r.key, r.revision)
 		if s.Get(r.key) == nil {
 			return kvstore.Entry{}, false
 		}

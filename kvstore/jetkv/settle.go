@@ -63,7 +63,7 @@ func (e *engine) lookUp(f *flight) (decide func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		if m != nil && m.txn == f.first() {
+		if m != nil && m.txn == f.first {
 			return e.commit, nil
 		}
 		if m != nil {

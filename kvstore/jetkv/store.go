@@ -273,9 +273,6 @@ func (s *Store) Probe(ctx context.Context) error {
 	return err
 }
 
-// probeFamily is the key of the row that Probe writes.
-const probeFamily = "probe"
-
 // healthy notes that the store has answered.
 func (s *Store) healthy() {
 	s.healthMu.Lock()

@@ -78,8 +78,9 @@ type env struct {
 	start  kvstore.Revision
 }
 
-// patience bounds what takes milliseconds when nothing is wrong.
-const patience = 30 * time.Second
+// patience bounds what takes milliseconds when nothing is wrong and the machine
+// has nothing else to do.
+const patience = time.Minute
 
 // ctx ends long after the test should have.
 func (e *env) ctx() context.Context {

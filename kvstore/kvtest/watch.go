@@ -49,13 +49,13 @@ func watchOrder(e *env) {
 		watchers[i] = e.watch(s, e.start)
 	}
 	c := e.newChanges()
-	var ends []kvstore.Revision
+	ends := []kvstore.Revision{e.start}
 	for i := range 80 {
-		before := e.view(stores[i%len(stores)], 0).Revision()
-		if rev := c.commit(stores[i%len(stores)]); rev > before {
+		if rev := c.commit(stores[i%len(stores)]); rev > ends[len(ends)-1] {
 			ends = append(ends, rev)
 		}
 	}
+	ends = ends[1:]
 	for i, w := range watchers {
 		all := e.commits(w, ends[len(ends)-1])
 		var got []kvstore.Revision
