@@ -25,7 +25,9 @@ type Page struct {
 	// Items is the greatest number of items, 1..MaxPageItems; 0 is
 	// DefaultPageItems.
 	Items uint32
-	// Encoding is how the items will be written: MaxPageBytes counts it.
+	// Bytes bounds the encoded page; 0, or more than that, is MaxPageBytes.
+	Bytes int
+	// Encoding is how the items will be written: Bytes counts it.
 	Encoding wire.Encoding
 }
 
@@ -43,7 +45,10 @@ func fill[T any](list iter.Seq2[listed[T], error], p Page) (items []T, next kvst
 	if p.Items == 0 {
 		p.Items = DefaultPageItems
 	}
-	m := meter{encoding: p.Encoding}
+	m := meter{encoding: p.Encoding, room: MaxPageBytes - pageHeadBytes}
+	if p.Bytes > 0 {
+		m.room = min(m.room, p.Bytes-pageHeadBytes)
+	}
 	for l, err := range list {
 		if err != nil {
 			return nil, "", err
@@ -67,6 +72,7 @@ func fill[T any](list iter.Seq2[listed[T], error], p Page) (items []T, next kvst
 // estimates, which are never too low, do not fit any more.
 type meter struct {
 	encoding wire.Encoding
+	room     int // bytes for items
 	measured int // items whose exact size is in bytes
 	bytes    int // size of the items; that of the unmeasured ones is estimated
 	exact    int // size of the measured items alone
@@ -75,9 +81,8 @@ type meter struct {
 // measure counts the last of items, made from a row, and tells whether the page
 // still fits.
 func measure[T any](m *meter, items []T, row *kvstore.Row) (bool, error) {
-	const room = MaxPageBytes - pageHeadBytes
 	m.bytes += m.estimate(row)
-	if m.bytes <= room {
+	if m.bytes <= m.room {
 		return true, nil
 	}
 	for ; m.measured < len(items); m.measured++ {
@@ -88,7 +93,7 @@ func measure[T any](m *meter, items []T, row *kvstore.Row) (bool, error) {
 		m.exact += len(b) + 1 // a comma
 	}
 	m.bytes = m.exact
-	return m.exact <= room, nil
+	return m.exact <= m.room, nil
 }
 
 // estimate bounds the encoded size of an item from that of the row it was made

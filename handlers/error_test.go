@@ -131,15 +131,29 @@ func TestPanicIsAnInternalErrorAndLoggedWithItsStack(t *testing.T) {
 func TestReplyAboveMaxPayloadIsTooLarge(t *testing.T) {
 	t.Parallel()
 	f := startOn(t, testenv.Server(t, testenv.ServerOptions{MaxPayload: 64 << 10}), nil)
-	for _, key := range []string{"a", "b"} {
-		put(t, f.store, domain.OpaqueKey([]byte(key)), strings.Repeat("v", 40<<10))
-	}
-	reply := f.call(subjects.StoreScan, `{"prefix":"","limit":10}`, nil)
+	put(t, f.store, domain.OpaqueKey([]byte("a")), strings.Repeat("v", 60<<10))
+	reply := f.call(subjects.StoreRead, `{"key":"YQ=="}`, nil)
 	reply.refused(wire.CodeTooLarge, "")
 	if text := reply.Header.Get(wire.HeaderError); !strings.Contains(text, "max_payload is 65536") {
 		t.Errorf("text %q", text)
 	}
-	f.call(subjects.StoreScan, `{"prefix":"","limit":1}`, nil).want(map[string]string{"kind": "page"})
+}
+
+func TestPagesFitIntoMaxPayload(t *testing.T) {
+	t.Parallel()
+	f := startOn(t, testenv.Server(t, testenv.ServerOptions{MaxPayload: 64 << 10}), nil)
+	for _, key := range []string{"a", "b"} {
+		put(t, f.store, domain.OpaqueKey([]byte(key)), strings.Repeat("v", 40<<10))
+	}
+	first := f.call(subjects.StoreScan, `{"prefix":"","limit":10}`, nil)
+	first.want(map[string]string{"kind": "page"})
+	var page wire.StoreScanReply
+	if err := wire.Unmarshal(wire.JSON, first.Data, &page); err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Items) != 1 || page.NextCursor == "" {
+		t.Errorf("%d items, cursor %q; want one item and a cursor: two do not fit", len(page.Items), page.NextCursor)
+	}
 }
 
 // TestWriteWhoseReplyDoesNotFitIsUnknown: versions of 19 digits make a reply larger than its request.

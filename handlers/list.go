@@ -24,7 +24,7 @@ func list[Req, Item any](op subjects.Operation, validate func(*Req) error, page 
 			return result{}, err
 		}
 		p := page(req)
-		at := domain.Page{Items: p.PageSize, Encoding: r.encoding}
+		at := s.pageOf(p.PageSize, r)
 		w := walk{op: op, token: p.ContinuationToken, list: req}
 		p.PageSize, p.ContinuationToken = 0, "" // what is left is what all pages of the list share
 		if err := s.begin(ctx, r, &w); err != nil || w.relayed != nil {
@@ -40,6 +40,14 @@ func list[Req, Item any](op subjects.Operation, validate func(*Req) error, page 
 		})}, err
 	}
 	return &endpoint{op: op, schema: schemaOf[Req](), serve: serve}
+}
+
+// replyHeadBytes is kept free of max_payload for the headers of a reply.
+const replyHeadBytes = 1024
+
+// pageOf is a page of so many items that its reply fits into a message.
+func (s *Service) pageOf(items uint32, r *request) domain.Page {
+	return domain.Page{Items: items, Bytes: int(s.conn.MaxPayload()) - replyHeadBytes, Encoding: r.encoding}
 }
 
 // walk is one page's part of a list.

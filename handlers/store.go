@@ -38,7 +38,7 @@ func scan(ctx context.Context, s *Service, r *request) (result, error) {
 	case err != nil || w.relayed != nil:
 		return result{relayed: w.relayed}, err
 	}
-	items, next, err := domain.ScanOpaque(w.view, req, w.after, domain.Page{Items: req.Limit, Encoding: r.encoding})
+	items, next, err := domain.ScanOpaque(w.view, req, w.after, s.pageOf(req.Limit, r))
 	if err != nil {
 		return result{}, err
 	}

@@ -24,6 +24,12 @@ type State struct {
 	expiring *btree.BTreeG[*Row]
 	stamps   *btree.BTreeG[Stamp]
 	removed  *btree.BTreeG[Tombstone]
+	families []familyCount // copied when changed
+}
+
+type familyCount struct {
+	family string
+	rows   int
 }
 
 type indexItem struct {
@@ -102,6 +108,8 @@ func (s *State) Put(r *Row) Entry {
 	prior, _ := s.rows.Set(r)
 	if prior != nil {
 		s.unlink(prior, r)
+	} else {
+		s.count(r.Key, 1)
 	}
 	if prior == nil {
 		s.removed.Delete(Tombstone{Key: r.Key}) // its history has gone on
@@ -124,6 +132,7 @@ func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
 	prior, _ := s.rows.Delete(&Row{Key: k})
 	if prior != nil {
 		s.unlink(prior, nil)
+		s.count(k, -1)
 	}
 	e := Entry{Key: k, Revision: rev, Prior: prior}
 	if tombstone {
@@ -153,6 +162,17 @@ func (s *State) unlink(prior, next *Row) {
 	for _, e := range prior.index {
 		s.index.Delete(indexItem{e.Index, e.Value, prior})
 	}
+}
+
+func (s *State) count(k Key, n int) {
+	family := k.Split(2)[0]
+	s.families = slices.Clone(s.families)
+	i := slices.IndexFunc(s.families, func(f familyCount) bool { return f.family == family })
+	if i < 0 {
+		i = len(s.families)
+		s.families = append(s.families, familyCount{family: family})
+	}
+	s.families[i].rows += n
 }
 
 func (s *State) stamp(e Entry) {

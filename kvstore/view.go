@@ -80,6 +80,23 @@ func (v View) Stamp(scope string) Revision {
 	return st.Revision
 }
 
+// Count is the number of rows whose key begins with the segment family. It costs
+// the number of rows that have expired and were not removed yet.
+func (v View) Count(family string) int {
+	n := 0
+	for _, f := range v.state.families {
+		if f.family == family {
+			n = f.rows
+		}
+	}
+	for r := range v.Expired() {
+		if r.Key.Split(2)[0] == family {
+			n--
+		}
+	}
+	return n
+}
+
 // NextExpiry is the earliest expiry of a stored row, which may have passed; 0
 // when no row expires.
 func (v View) NextExpiry() Instant {

@@ -20,9 +20,17 @@ type link struct {
 	domain string
 }
 
-// dial connects as c says, to the local server when it names none. Options given
-// besides win.
+// dial connects a client as c says, to the local server when it names none.
+// Options given besides win.
 func dial(c *config.Connection, besides ...nats.Option) (*link, error) {
+	l, err := connect(c, besides...)
+	if err != nil {
+		return nil, explainConnect(c, err, "start it, for example with 'zlink-nats serve', or name another with --server")
+	}
+	return l, nil
+}
+
+func connect(c *config.Connection, besides ...nats.Option) (*link, error) {
 	opts, err := connectOptions(c)
 	if err != nil {
 		return nil, err
@@ -38,10 +46,7 @@ func dial(c *config.Connection, besides ...nats.Option) (*link, error) {
 	} else {
 		l.Conn, err = nats.Connect(serverList(c), opts...)
 	}
-	if err != nil {
-		return nil, explainConnect(c, err)
-	}
-	return l, nil
+	return l, err
 }
 
 // connectOptions are the options of the NATS client for c.
@@ -89,8 +94,9 @@ func servers(list string) nats.Option {
 	}
 }
 
-// explainConnect says what a failure to connect means and how to mend it.
-func explainConnect(c *config.Connection, err error) error {
+// explainConnect says what a failure to connect means; mend says what to do when
+// nobody is there.
+func explainConnect(c *config.Connection, err error, mend string) error {
 	where := redact(serverList(c))
 	if c.Context != "" {
 		where = fmt.Sprintf("of context %q", c.Context)
@@ -98,7 +104,7 @@ func explainConnect(c *config.Connection, err error) error {
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
 		return fmt.Errorf("NATS %s refuses the credentials (%w): give others with --creds, --nkey or --user", where, err)
 	}
-	return fmt.Errorf("cannot connect to NATS %s (%w): start it, for example with 'zlink-nats serve', or name another with --server", where, err)
+	return fmt.Errorf("cannot connect to NATS %s (%w): %s", where, err, mend)
 }
 
 // redact removes passwords from a list of URLs.

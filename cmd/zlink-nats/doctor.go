@@ -55,11 +55,11 @@ type finding struct {
 // Run checks everything and prints what it found.
 func (c *doctorCmd) Run() error {
 	findings := c.examine(context.Background())
-	print := printFindings
+	show := printFindings
 	if c.JSON {
-		print = printFindingsJSON
+		show = printFindingsJSON
 	}
-	if err := print(findings); err != nil {
+	if err := show(findings); err != nil {
 		return err
 	}
 	for _, f := range findings {

@@ -18,7 +18,7 @@ func newLogger(c *config.Config) *slog.Logger {
 	case c.LogFormat == "json":
 		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	case isTerminal(os.Stderr):
-		return slog.New(tint.NewHandler(os.Stderr, &tint.Options{Level: level}))
+		return slog.New(tint.NewTextHandler(os.Stderr, &tint.Options{Level: level}))
 	default:
 		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	}

@@ -60,9 +60,9 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) (err error) 
 		inside = append(inside, server.InProcess())
 		c.Connection.Server = server.ClientURL()
 	}
-	l, err := dial(&c.Connection, append(inside, serviceOptions(id, log)...)...)
+	l, err := connect(&c.Connection, append(inside, serviceOptions(id, log)...)...)
 	if err != nil {
-		return err
+		return explainConnect(&c.Connection, err, "start it, or run one inside the service by leaving out --server, --context, NATS_URL and NATS_CONTEXT")
 	}
 	defer l.Close()
 	log.Info("connected", "url", l.ConnectedUrlRedacted(), "server", l.ConnectedServerName(), "version", l.ConnectedServerVersion())

@@ -184,11 +184,11 @@ func (f *Feed) decide(ctx context.Context, msgs []*nats.Msg, cause error) error 
 	switch {
 	case err != nil:
 		return err
-	case !moved:
-		return f.retry.pause(ctx, fmt.Errorf("append %d events: %w", len(msgs), cause))
 	case errors.Is(cause, errSecond):
 		f.yields = f.queue.len() > 0
 		f.leave()
+	case !moved:
+		return f.retry.pause(ctx, fmt.Errorf("append %d events: %w", len(msgs), cause))
 	case errors.Is(cause, errNoAnswer) && f.at.position == stored.position && f.at.last == stored.last:
 		f.repeat(msgs)
 	}

