@@ -22,8 +22,10 @@ package workload
 import "fmt"
 
 const (
-	// valueBytes is the size of every row written.
+	// valueBytes is the size of every row whose content the bench chooses.
 	valueBytes = 400
+	// leaseBytes is the size of a row of an owner lease.
+	leaseBytes = 50
 	// maxConns is where more connections stop to help on a small machine.
 	maxConns = 4
 )

@@ -50,10 +50,10 @@ type kvUpdate struct {
 	revs  []uint64             // of each caller's key
 }
 
-// KVUpdate returns a conditional write of one JetStream KV key by its caller alone, in a bucket that has the settings
+// KVUpdate returns a conditional write of one JetStream KV key, of the size of a lease, by its caller alone, in a bucket that has the settings
 // of the service's own. The service must have made that on the servers at urls.
 func KVUpdate(urls []string, callers int) load.Workload {
-	return &kvUpdate{urls: urls, value: newValue(), keys: make([]string, callers), revs: make([]uint64, callers)}
+	return &kvUpdate{urls: urls, value: newValue()[:leaseBytes], keys: make([]string, callers), revs: make([]uint64, callers)}
 }
 
 func (w *kvUpdate) Setup(ctx context.Context) (err error) {

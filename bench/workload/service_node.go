@@ -38,23 +38,13 @@ func updateNode(ctx context.Context, c *serviceCaller[wire.MeshNodeDescriptor], 
 	return expect(subjects.MeshNodeUpdate, r.Status, wire.StatusStored)
 }
 
-// newNode is a small node that uses every part of a descriptor. Its names alone come to more than [valueBytes], so its
-// row is not smaller than the peers'.
+// newNode is a plain node. Its row is somewhat larger than the peers' [valueBytes].
 func newNode(name string, token wire.OwnerToken) wire.MeshNodeDescriptor {
 	return wire.MeshNodeDescriptor{
 		MeshName: "bench", RID: wire.RID(name), LifecycleGeneration: 1, DescriptorRevision: 1,
-		Endpoint: "tcp://" + name + ".nodes.example:7000", ObjectRole: wire.RoleServer, EntrySpotID: "entry-" + name,
-		PopulationCapacity: wire.PopulationCapacity{
-			Actors: wire.Usage{Limit: 1000}, Spots: wire.Usage{Limit: 100},
-			SpotTypes: []wire.SpotTypeUsage{{ObjectKind: wire.SpotUser, StableType: "room", Usage: wire.Usage{Limit: 50}}},
-		},
+		Endpoint: "tcp://" + name + ":7000", ObjectRole: wire.RoleServer, EntrySpotID: "entry-" + name,
+		PopulationCapacity:    wire.PopulationCapacity{Actors: wire.Usage{Limit: 1000}, Spots: wire.Usage{Limit: 100}},
 		ActivationConcurrency: wire.ActivationConcurrency{Limit: 8},
-		ChannelWeights:        map[string]uint32{"north": 1, "south": 2},
-		ApplicationVersion:    1,
-		SpotTypes:             []string{"room"},
-		ObjectCapabilities: []wire.ObjectCapability{
-			{ObjectKind: wire.ObjectActor, StableType: "player", Policy: wire.PolicySnapshot, HasSnapshotAdapter: true},
-		},
-		State: wire.StateServing, SecurityIdentity: name, OwnerToken: token,
+		ApplicationVersion:    1, State: wire.StateServing, SecurityIdentity: name, OwnerToken: token,
 	}
 }

@@ -4,8 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -151,5 +155,24 @@ func age(client net.Conn, target string) {
 		if _, writeErr := client.Write(line); err != nil || writeErr != nil {
 			return
 		}
+	}
+}
+
+func cmdCertificate(ts *testscript.TestScript, _ bool, args []string) {
+	public, private, err := ed25519.GenerateKey(nil)
+	ts.Check(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	certificate, err := x509.CreateCertificate(nil, template, template, public, private)
+	ts.Check(err)
+	key, err := x509.MarshalPKCS8PrivateKey(private)
+	ts.Check(err)
+	for file, block := range map[string]*pem.Block{
+		args[0]: {Type: "CERTIFICATE", Bytes: certificate},
+		args[1]: {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		ts.Check(os.WriteFile(ts.MkAbs(file), pem.EncodeToMemory(block), 0o600))
 	}
 }

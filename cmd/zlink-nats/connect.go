@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -64,7 +65,7 @@ func connectOptions(c *config.Connection) ([]nats.Option, error) {
 	if c.NKey != "" {
 		nkey, err := nats.NkeyOptionFromSeed(c.NKey)
 		if err != nil {
-			return nil, fmt.Errorf("--nkey %s: %w", c.NKey, err)
+			return nil, &usageError{fmt.Sprintf("--nkey %s: %v", c.NKey, err)}
 		}
 		opts = append(opts, nkey)
 	}
@@ -97,12 +98,18 @@ func servers(list string) nats.Option {
 // explainConnect says what a failure to connect means; mend says what to do when
 // nobody is there.
 func explainConnect(c *config.Connection, err error, mend string) error {
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		return usage
+	}
 	where := redact(serverList(c))
 	if c.Context != "" {
 		where = fmt.Sprintf("of context %q", c.Context)
 	}
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
 		return fmt.Errorf("NATS %s refuses the credentials (%w): give others with --creds, --nkey or --user", where, err)
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("NATS %s has a certificate that is not trusted (%w): name its authority with --tlsca", where, err)
 	}
 	return fmt.Errorf("cannot connect to NATS %s (%w): %s", where, err, mend)
 }

@@ -89,14 +89,15 @@ func (h history) revision(ctx context.Context, seq uint64) (uint64, error) {
 	return revision, nil
 }
 
-// keeps checks that nothing from a sequence on was removed.
+// keeps checks that nothing from a sequence on was removed; a *lostError when it
+// could not find out.
 func (h history) keeps(ctx context.Context, seq uint64) error {
 	info, err := h.stream.Info(ctx)
 	if err != nil {
-		return err
+		return &lostError{err}
 	}
 	if info.State.FirstSeq > seq {
-		return errors.New("changes were removed while the connection was lost: read a list, and watch on from its revision")
+		return errors.New("changes were removed before they could be read: read a list, and watch on from its revision")
 	}
 	return nil
 }

@@ -11,14 +11,23 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zlink/zlink-nats/handlers"
+	"github.com/zlink/zlink-nats/config"
 )
 
-// httpServer answers operators and their tools.
+// httpServer answers operators and their tools, from before the data is read until
+// the service has stopped; or it is off.
 type httpServer struct {
-	listener net.Listener
+	listener net.Listener // nil when it is off
 	server   *http.Server
-	service  atomic.Pointer[handlers.Service] // nil until it takes requests
+	ended    chan struct{} // closed when it answers no more
+	err      error         // why; set before ended is closed
+	running  running
+}
+
+// running is the instance that takes requests, or why there is none.
+type running struct {
+	instance atomic.Pointer[instance] // nil until it takes requests
+	stopping atomic.Bool
 }
 
 // Limits of a request: the answers are small and local, so that whoever is slower
@@ -30,8 +39,12 @@ const (
 	httpHeaderBytes  = 16 << 10
 )
 
-// listenHTTP opens the listener for an instance; run answers.
-func listenHTTP(address string, i *instance) (*httpServer, error) {
+// listenHTTP answers at an address, which may be off, until close is called.
+func listenHTTP(address, id string) (*httpServer, error) {
+	h := &httpServer{ended: make(chan struct{})}
+	if address == config.Off {
+		return h, nil
+	}
 	listener, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -39,19 +52,23 @@ func listenHTTP(address string, i *instance) (*httpServer, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen for HTTP at %s: %w: choose another address with --http", address, err)
 	}
-	h := &httpServer{listener: listener}
+	h.listener = listener
 	h.server = &http.Server{
-		Handler:        h.routes(i),
+		Handler:        h.routes(id),
 		ReadTimeout:    httpReadTimeout,
 		WriteTimeout:   httpWriteTimeout,
 		IdleTimeout:    httpIdleTimeout,
 		MaxHeaderBytes: httpHeaderBytes,
 	}
+	go func() {
+		h.err = h.server.Serve(listener)
+		close(h.ended)
+	}()
 	return h, nil
 }
 
-func (h *httpServer) routes(i *instance) http.Handler {
-	ready := readiness{instance: i, service: &h.service}
+func (h *httpServer) routes(id string) http.Handler {
+	ready := readiness{running: &h.running}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, "zlink-nats\n\n/healthz  the process lives\n/readyz   requests can be answered\n/metrics  figures for Prometheus")
@@ -64,7 +81,7 @@ func (h *httpServer) routes(i *instance) http.Handler {
 		}
 		answer(w, http.StatusOK, "ok")
 	})
-	mux.Handle("GET /metrics", metricsHandler(i, &h.service))
+	mux.Handle("GET /metrics", metricsHandler(&h.running, id))
 	return mux
 }
 
@@ -75,21 +92,30 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n")
 }
 
-// run answers until ctx ends.
+// run returns when ctx ends, or why it answers no more.
 func (h *httpServer) run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = h.server.Close() })
-	defer stop()
-	if err := h.server.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("HTTP: %w", err)
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-h.ended:
+		return fmt.Errorf("HTTP: %w", h.err)
 	}
-	return nil
 }
 
-// serving says that the service takes requests.
-func (h *httpServer) serving(s *handlers.Service) { h.service.Store(s) }
+// close ends it at once: whoever watches an instance that ends loses nothing.
+func (h *httpServer) close() {
+	if h.listener == nil {
+		return
+	}
+	_ = h.server.Close()
+	<-h.ended
+}
 
-// url is the address of the listener for a client on this machine.
+// url is the address for a client on this machine; empty when it is off.
 func (h *httpServer) url() string {
+	if h.listener == nil {
+		return ""
+	}
 	host, port, err := net.SplitHostPort(h.listener.Addr().String())
 	if err != nil {
 		return "http://" + h.listener.Addr().String()

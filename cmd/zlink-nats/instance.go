@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/run"
@@ -24,53 +25,46 @@ import (
 type instance struct {
 	config *config.Config
 	log    *slog.Logger
-	link   *link
 	id     string
-	build  build
-	feed   *feed.Feed
-	store  *jetkv.Store
-	http   *httpServer // nil when it is off
-	// service is set when it has started.
+	http   *httpServer
+
+	// Set on the way.
+	url     string // for clients to connect to
+	link    *link
+	feed    *feed.Feed
+	store   *jetkv.Store
 	service *handlers.Service
 }
 
-// open prepares an instance up to the point where it could begin to serve. The
+// open gets everything ready up to the point where it could begin to serve. The
 // position of the feed comes first, since the store has to remember what is not
 // pushed yet; the stream of changes comes last, since a server that the store
 // refuses shall not get one.
-func open(ctx context.Context, c *config.Config, l *link, id string, log *slog.Logger) (*instance, error) {
-	i := &instance{config: c, log: log, link: l, id: id, build: ownBuild()}
-	js, err := l.jetStream()
+func (i *instance) open(ctx context.Context) error {
+	js, err := i.link.jetStream()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	i.feed = newFeed(c, js, id, log)
+	i.feed = newFeed(i.config, js, i.id, i.log)
 	position, err := i.feed.Position(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, err
+		return err
 	}
-	if i.store, err = openStore(ctx, c, l, id, position, log); err != nil {
-		return nil, err
-	}
-	if err := i.feed.Ensure(ctx); err != nil || c.HTTP == config.Off {
-		return i, err
-	}
-	i.http, err = listenHTTP(c.HTTP, i)
-	return i, err
-}
-
-func openStore(ctx context.Context, c *config.Config, l *link, id string, from kvstore.Revision, log *slog.Logger) (*jetkv.Store, error) {
-	return jetkv.Open(ctx, jetkv.Options{
-		Conn:        l.Conn,
-		JSDomain:    l.domain,
-		Bucket:      c.Bucket,
-		Replicas:    c.Replicas,
+	i.store, err = jetkv.Open(ctx, jetkv.Options{
+		Conn:        i.link.Conn,
+		JSDomain:    i.link.domain,
+		Bucket:      i.config.Bucket,
+		Replicas:    i.config.Replicas,
 		Schema:      domain.Schema(),
-		InstanceID:  id,
-		HistoryFrom: from,
+		InstanceID:  i.id,
+		HistoryFrom: position,
 		Hold:        true,
-		Logger:      log,
+		Logger:      i.log,
 	})
+	if err != nil {
+		return err
+	}
+	return i.feed.Ensure(ctx)
 }
 
 func newFeed(c *config.Config, js jetstream.JetStream, id string, log *slog.Logger) *feed.Feed {
@@ -90,19 +84,20 @@ func newFeed(c *config.Config, js jetstream.JetStream, id string, log *slog.Logg
 }
 
 // run serves until ctx ends or a part fails, and stops what it started. Everything
-// below the service runs on until the service has answered what it accepted.
+// below the service runs on until it has answered what it accepted.
 func (i *instance) run(ctx context.Context) error {
 	below, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var g run.Group
-	add := func(execute func() error) { g.Add(execute, func(error) { cancel() }) }
-	add(func() error { return i.store.Run(below) })
-	add(func() error { return kvstore.Sweep(below, i.store, i.log) })
-	add(func() error { return i.feed.Run(below, i.store) })
-	if i.http != nil {
-		add(func() error { return i.http.run(below) })
+	for _, part := range []func() error{
+		func() error { return i.store.Run(below) },
+		func() error { return kvstore.Sweep(below, i.store, i.log) },
+		func() error { return i.feed.Run(below, i.store) },
+		func() error { return i.http.run(below) },
+		func() error { return i.serve(ctx, below) },
+	} {
+		g.Add(part, func(error) { cancel() })
 	}
-	add(func() error { return i.serve(ctx, below) })
 	return g.Run()
 }
 
@@ -117,6 +112,7 @@ func (i *instance) serve(ctx, below context.Context) error {
 		i.log.Info("stopping")
 	case <-below.Done():
 	}
+	i.http.running.stopping.Store(true)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.config.ShutdownTimeout)
 	defer cancel()
 	return i.service.Stop(stopping)
@@ -134,7 +130,7 @@ func (i *instance) start(ctx context.Context) error {
 		Store:          i.store,
 		Prefix:         subjects.Prefix(i.config.Prefix),
 		InstanceID:     i.id,
-		Version:        i.build.Version,
+		Version:        ownBuild().Version,
 		Logger:         i.log,
 		RequestTimeout: i.config.RequestTimeout,
 	})
@@ -142,12 +138,8 @@ func (i *instance) start(ctx context.Context) error {
 		return err
 	}
 	i.service = service
-	ready := "ready " + i.link.ConnectedUrlRedacted()
-	if i.http != nil {
-		i.http.serving(service)
-		ready += " " + i.http.url()
-	}
-	i.log.Info("ready", "version", i.build.Version, "revision", i.store.Status().Revision)
-	_, err = fmt.Fprintln(os.Stdout, ready)
+	i.http.running.instance.Store(i)
+	i.log.Info("ready", "version", ownBuild().Version, "revision", i.store.Status().Revision)
+	_, err = fmt.Fprintln(os.Stdout, strings.TrimSpace("ready "+i.url+" "+i.http.url()))
 	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -11,24 +10,28 @@ import (
 
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/handlers"
+	"github.com/zlink/zlink-nats/handlers/feed"
 	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/kvstore/jetkv"
 )
 
-// metricsHandler answers with the figures of an instance, read when they are asked for.
-func metricsHandler(i *instance, service *atomic.Pointer[handlers.Service]) http.Handler {
+// metricsHandler answers with the figures of an instance, read when they are asked
+// for, and with those of the process before there is one.
+func metricsHandler(r *running, id string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&metrics{instance: i, service: service},
+		&metrics{running: r, id: id, build: ownBuild()},
 	)
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})
 }
 
 // metrics is a [prometheus.Collector] of an instance.
 type metrics struct {
-	instance *instance
-	service  *atomic.Pointer[handlers.Service]
+	running *running
+	id      string
+	build   build
 }
 
 func figure(name, help string, labels ...string) *prometheus.Desc {
@@ -66,13 +69,14 @@ func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	b := m.instance.build
-	emit(out).gauge(descBuild, 1, b.Version, b.Commit, b.Go, m.instance.id)
-	if s := m.service.Load(); s != nil {
-		collectRequests(emit(out), s.Counters())
+	emit(out).gauge(descBuild, 1, m.build.Version, m.build.Commit, m.build.Go, m.id)
+	i := m.running.instance.Load()
+	if i == nil {
+		return
 	}
-	m.collectStore(emit(out))
-	m.collectFeed(emit(out))
+	collectRequests(emit(out), i.service.Counters())
+	collectStore(emit(out), i.store)
+	collectFeed(emit(out), i.feed.Stats(), i.store.Status().Revision)
 }
 
 func collectRequests(e emit, c handlers.Counters) {
@@ -85,8 +89,8 @@ func collectRequests(e emit, c handlers.Counters) {
 	}
 }
 
-func (m *metrics) collectStore(e emit) {
-	s := m.instance.store.Stats()
+func collectStore(e emit, store *jetkv.Store) {
+	s := store.Stats()
 	e.counter(descTransactions, s.Commits, "committed")
 	e.counter(descTransactions, s.Refusals, "unchanged")
 	e.counter(descTransactions, s.Overloaded, "overloaded")
@@ -97,7 +101,7 @@ func (m *metrics) collectStore(e emit) {
 	e.counter(descRebuilds, s.Rebuilds)
 	e.counter(descBlocked, s.Blocked)
 	e.gauge(descQueue, float64(s.Queue))
-	view, err := m.instance.store.View(context.Background(), kvstore.ReadOptions{}) // the one at hand: it does not wait
+	view, err := store.View(context.Background(), kvstore.ReadOptions{}) // the one at hand: it does not wait
 	if err != nil {
 		return // closed
 	}
@@ -106,8 +110,7 @@ func (m *metrics) collectStore(e emit) {
 	e.gauge(descLeases, float64(leases))
 }
 
-func (m *metrics) collectFeed(e emit) {
-	f, committed := m.instance.feed.Stats(), m.instance.store.Status().Revision
+func collectFeed(e emit, f feed.Stats, committed kvstore.Revision) {
 	e.gauge(descRevision, float64(committed))
 	e.gauge(descFeedRevision, float64(f.Revision))
 	e.gauge(descFeedLag, float64(committed-min(f.Revision, committed)))

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/kvstore"
 )
 
@@ -27,8 +25,7 @@ const (
 // lately and changes are pushed. It tries only when asked, and then not more often
 // than needed, however many ask.
 type readiness struct {
-	instance *instance
-	service  *atomic.Pointer[handlers.Service]
+	running *running
 
 	mu    sync.Mutex // also makes callers wait for an attempt that is under way
 	tried time.Time  // guarded by mu; of the last attempt
@@ -40,8 +37,12 @@ type readiness struct {
 
 // check returns why requests cannot be answered, or nil.
 func (r *readiness) check(ctx context.Context) error {
-	if r.service.Load() == nil {
-		return errors.New("starting: the service does not take requests yet")
+	i := r.running.instance.Load()
+	switch {
+	case i == nil:
+		return errors.New("starting: no requests are taken yet")
+	case r.running.stopping.Load():
+		return errors.New("stopping: no requests are taken any more")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,16 +52,17 @@ func (r *readiness) check(ctx context.Context) error {
 	}
 	if time.Since(r.tried) > keep {
 		// One caller that goes away must not make the others believe that it failed.
-		r.err = r.tryLocked(context.WithoutCancel(ctx))
+		r.err = try(context.WithoutCancel(ctx), i)
 		r.tried = time.Now()
 	}
-	return errors.Join(r.err, r.lagLocked())
+	return errors.Join(r.err, r.lagLocked(i))
 }
 
-func (r *readiness) tryLocked(ctx context.Context) error {
+// try commits something.
+func try(ctx context.Context, i *instance) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWait)
 	defer cancel()
-	if err := r.instance.store.Probe(ctx); err != nil {
+	if err := i.store.Probe(ctx); err != nil {
 		return fmt.Errorf("no commit goes through: %w", err)
 	}
 	return nil
@@ -68,10 +70,10 @@ func (r *readiness) tryLocked(ctx context.Context) error {
 
 // lagLocked looks whether the feed reaches what was committed some time ago. That
 // it is a little behind is normal under load.
-func (r *readiness) lagLocked() error {
-	pushed := r.instance.feed.Stats().Revision
+func (r *readiness) lagLocked(i *instance) error {
+	pushed := i.feed.Stats().Revision
 	if pushed >= r.goal {
-		r.goal, r.goalAt = r.instance.store.Status().Revision, time.Now()
+		r.goal, r.goalAt = i.store.Status().Revision, time.Now()
 		return nil
 	}
 	if since := time.Since(r.goalAt); since > readyLag {

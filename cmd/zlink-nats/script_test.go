@@ -38,12 +38,13 @@ func TestScripts(t *testing.T) {
 			"capture": cmdCapture, // capture VAR PATTERN: the group of the pattern in the last stdout
 
 			// What other programs do to the service.
-			"http":        cmdHTTP,       // http STATUS PATH: shows the answer, waits for the status
-			"old-server":  cmdOldServer,  // sets $OLD_URL to the NATS server as one of 2.13
-			"edit-bucket": cmdEditBucket, // turns atomic batches off
-			"drop":        cmdDrop,       // drop N: removes all but the last N changes
-			"hang":        cmdHang,       // a request that waits for its deadline
-			"subscribe":   cmdSubscribe,  // subscribe FILE N: takes N changes of a lease, without a library of ours
+			"http":        cmdHTTP,        // http STATUS PATH: shows the answer, waits for the status
+			"old-server":  cmdOldServer,   // sets $OLD_URL to the NATS server as one of 2.13
+			"edit-bucket": cmdEditBucket,  // turns atomic batches off
+			"drop":        cmdDrop,        // drop N: removes all but the last N changes
+			"certificate": cmdCertificate, // certificate CERT KEY: for 127.0.0.1, signed by itself
+			"hang":        cmdHang,        // a request that waits for its deadline
+			"subscribe":   cmdSubscribe,   // subscribe FILE N: takes N changes of a lease, without a library of ours
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

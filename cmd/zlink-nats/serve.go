@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -35,9 +36,7 @@ When requests can be answered, one line goes to stdout, such as "ready nats://12
 // Run serves until a signal, or until something fails that cannot be mended by trying on.
 func (c *serveCmd) Run() error {
 	log := newLogger(&c.Config)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal has its usual effect: it ends the process
+	ctx := untilSignal()
 	err := serve(ctx, &c.Config, log)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // stopped while starting
@@ -45,29 +44,57 @@ func (c *serveCmd) Run() error {
 	return err
 }
 
+// untilSignal is a context that ends with SIGTERM or SIGINT. The next one ends the
+// process at once.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-received
+		cancel()
+		<-received
+		os.Exit(exitFailed)
+	}()
+	return ctx
+}
+
 // serve runs the service until ctx ends, and then stops it.
-func serve(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	// The id goes into subjects and log lines; these letters need no escaping.
 	id := rand.Text()[:10]
 	log = log.With("instance", id)
-	var inside []nats.Option
-	if !c.External() {
-		server, err := startServer(ctx, c, log)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, stopServer(server, c)) }()
-		inside = append(inside, server.InProcess())
-		c.Connection.Server = server.ClientURL()
-	}
-	l, err := connect(&c.Connection, append(inside, serviceOptions(id, log)...)...)
+	h, err := listenHTTP(c.HTTP, id)
 	if err != nil {
-		return explainConnect(&c.Connection, err, "start it, or run one inside the service by leaving out --server, --context, NATS_URL and NATS_CONTEXT")
+		return err
+	}
+	defer h.close()
+	i := &instance{config: c, log: log, id: id, http: h}
+	if c.External() {
+		return i.connectAndRun(ctx)
+	}
+	server, err := startServer(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	i.url = server.ClientURL()
+	c.Server = i.url
+	// Not over the network, and therefore without TLS, whatever the URL says.
+	err = i.connectAndRun(ctx, server.InProcess(), servers(nats.DefaultURL))
+	return errors.Join(err, stopServer(server, c))
+}
+
+// connectAndRun runs the service on the NATS that the configuration and the
+// options name.
+func (i *instance) connectAndRun(ctx context.Context, opts ...nats.Option) error {
+	l, err := connect(&i.config.Connection, append(opts, serviceOptions(i.id, i.log)...)...)
+	if err != nil {
+		return explainConnect(&i.config.Connection, err, "start it, or run one inside the service by leaving out --server, --context, NATS_URL and NATS_CONTEXT")
 	}
 	defer l.Close()
-	log.Info("connected", "url", l.ConnectedUrlRedacted(), "server", l.ConnectedServerName(), "version", l.ConnectedServerVersion())
-	i, err := open(ctx, c, l, id, log)
-	if err != nil {
+	i.link, i.url = l, cmp.Or(i.url, l.ConnectedUrlRedacted())
+	i.log.Info("connected", "url", i.url, "server", l.ConnectedServerName(), "version", l.ConnectedServerVersion())
+	if err := i.open(ctx); err != nil {
 		return l.explainJetStream(err)
 	}
 	return i.run(ctx)

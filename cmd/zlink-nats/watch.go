@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -72,49 +71,9 @@ func (c *watchCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	filter := subjects.Prefix(c.Prefix).ChangesWildcard(kind, c.Scope, c.ID)
-	fmt.Fprintf(os.Stderr, "watching %s at %s from message %d on\n", filter, l.ConnectedUrlRedacted(), first)
-	return c.follow(js, h, filter, first)
-}
-
-// follow prints the changes from a place in the stream on.
-func (c *watchCmd) follow(js jetstream.JetStream, h history, filter string, first uint64) error {
-	ctx := context.Background()
-	consumer, err := js.OrderedConsumer(ctx, subjects.ChangesStream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{filter},
-		// Never "new": until the first change has come, a consumer that is made
-		// anew after a lost connection would begin later than this one.
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:   first,
-	})
-	if err != nil {
-		return err
+	w := watcher{
+		cmd: c, js: js, history: h, next: first,
+		filter: subjects.Prefix(c.Prefix).ChangesWildcard(kind, c.Scope, c.ID),
 	}
-	changes, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer changes.Stop()
-	next := first
-	for {
-		m, err := changes.Next()
-		if err != nil {
-			return err
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return err
-		}
-		// A consumer that was made anew goes on where the last one ended, unless
-		// that was removed meanwhile.
-		if meta.Sequence.Consumer == 1 && next > first {
-			if err := h.keeps(ctx, next); err != nil {
-				return err
-			}
-		}
-		next = meta.Sequence.Stream + 1
-		if err := c.print(m); err != nil {
-			return err
-		}
-	}
+	return l.explainJetStream(w.run())
 }

@@ -25,7 +25,7 @@ func TestClusterThatLosesServersLeavesEachEventOnce(t *testing.T) {
 	for i := range c.Len() {
 		var end kvstore.Revision
 		var wg sync.WaitGroup
-		wg.Go(func() { end = commitAtRandom(w, 200, "a", "b") })
+		wg.Go(func() { end = commitAtRandom(w, 100, "a", "b") })
 		c.StepDown(t, testenv.GlobalAccount, subjects.ChangesStream)
 		c.StopNode(i)
 		c.WaitStreamLeader(t, testenv.GlobalAccount, subjects.ChangesStream)

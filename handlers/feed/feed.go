@@ -47,7 +47,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Feed pushes the changes of one store. Make one with [New].
+// Feed pushes the changes of one store. Make one with [New]. Its methods may be called from any
+// goroutine, also while Run runs.
 type Feed struct {
 	o      Options
 	stream *stream

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	// patience bounds every wait; the machine may be busy.
-	patience = 30 * time.Second
+	patience = 90 * time.Second
 	// impatience is how soon feeds give up an answer that will not come.
 	impatience = 300 * time.Millisecond
 )

@@ -18,6 +18,7 @@ import (
 // Error codes of the JetStream API that decide something.
 const (
 	codeNoMessage     = 10037 // there is no message at the sequence
+	codeWrongLastID   = 10070 // the last message is not the expected one
 	codeWrongLast     = 10071 // something was stored since the expected sequence
 	codeUndecided     = 10164 // R3: lost against a write that is not decided yet
 	codeBatchOff      = 10174 // allow_atomic was turned off
@@ -161,6 +162,22 @@ func makeBatch(msgs []*nats.Msg) {
 		m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
 	}
 	msgs[len(msgs)-1].Header[headerBatchCommit] = []string{"1"}
+}
+
+// makeChain lets every message be stored only right after the one before it. The
+// sequence alone would not do: it says how many messages there are, not which.
+// The id does.
+func makeChain(msgs []*nats.Msg, base kvstore.Revision, reply string) {
+	for i, m := range msgs {
+		m.Reply = reply
+		m.Header[headerExpectedLast] = []string{(base + kvstore.Revision(i)).String()}
+		m.Header[headerMsgID] = m.Header[headerTxn]
+		if i > 0 {
+			m.Header[headerExpectedID] = msgs[i-1].Header[headerTxn]
+		} else {
+			delete(m.Header, headerExpectedID)
+		}
+	}
 }
 
 // probeFamily is the key of the row that Probe writes; no row is ever stored

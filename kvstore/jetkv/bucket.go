@@ -22,6 +22,9 @@ const (
 	// everybody has seen, and two more that may be written before the change
 	// feed has published the first of them (see DESIGN.md).
 	historyDepth = 3
+	// duplicateWindow is how long the server remembers message ids. Nothing
+	// depends on it: chains use ids to name their predecessors.
+	duplicateWindow = time.Second
 	// messageOverhead is what headers, at most, add to a row's key and value.
 	messageOverhead = 1024
 	// typicalOverhead is what they usually add.
@@ -49,7 +52,7 @@ func bucketConfig(o *Options) jetstream.StreamConfig {
 		MaxMsgSize:         -1,
 		MaxConsumers:       -1,
 		Discard:            jetstream.DiscardNew,
-		Duplicates:         2 * time.Minute,
+		Duplicates:         duplicateWindow,
 		AllowDirect:        true,
 		AllowRollup:        true,
 		DenyDelete:         true,
@@ -106,6 +109,11 @@ func verifyBucket(c jetstream.StreamConfig) error {
 	check(c.Storage == jetstream.FileStorage, "storage", "file")
 	check(c.SubjectDeleteMarkerTTL == 0, "subject_delete_marker_ttl", 0)
 	check(!c.Sealed, "sealed", false)
+	check(!c.NoAck, "no_ack", false)
+	check(c.MaxMsgSize <= 0, "max_msg_size", -1)
+	check(c.MaxBytes <= 0, "max_bytes", -1)
+	check(c.Mirror == nil && len(c.Sources) == 0, "mirror and sources", "empty")
+	check(c.SubjectTransform == nil, "subject_transform", "empty")
 	check(c.Retention == jetstream.LimitsPolicy, "retention", "limits")
 	if wrong == nil {
 		return nil

@@ -29,6 +29,7 @@ type engine struct {
 	pending                   []*txn         // run, not sent
 	pendingRows, pendingBytes int
 	flight                    *flight
+	gap                       kvstore.Revision    // before this one, messages were rewritten unseen
 	limbo                     []*flight           // overtaken, and only an acknowledgement can tell their fate
 	ahead                     map[kvstore.Key]int // writes of flight and pending by key
 
@@ -268,7 +269,7 @@ func (e *engine) accept(t *txn) {
 		return
 	case t.ctx.Err() != nil:
 		return // its caller is about to give up
-	case t.opts.Request != "" && (e.requests.done(t.opts.Request) || e.underWay(t.opts.Request)):
+	case t.opts.Request != "" && e.mayBeDone(t):
 		t.finish(result{err: errDoneElsewhere})
 		return
 	}
@@ -284,6 +285,13 @@ func (e *engine) accept(t *txn) {
 		e.head = t.after
 	}
 	e.addPending(t)
+}
+
+// mayBeDone tells whether a request may have been carried out already: the log
+// names it, or had messages that could have and were rewritten before they were
+// seen.
+func (e *engine) mayBeDone(t *txn) bool {
+	return e.requests.done(t.opts.Request) || t.since < e.gap || e.underWay(t.opts.Request)
 }
 
 // underWay tells whether this instance is carrying the request out already.

@@ -25,10 +25,14 @@ type flight struct {
 	// first is the id of the transaction whose message is to stand at base+1.
 	first string
 	msgs  []*nats.Msg // empty for a question
-	sent  bool        // it may be stored; false again once it is known not to be
+	// chain: every message is stored on its own, and only right after the one
+	// before it; else all are stored at once.
+	chain bool
+	sent  bool // it may be stored; false again once it is known not to be
 	// attempts counts how often it was sent: after the second, a refusal may be
 	// about its own first copy.
 	attempts int
+	landed   int // messages that are known to be stored, and not in msgs any more
 	sentAt   time.Time
 	settling bool // a helper goroutine is finding out what became of it
 }
@@ -44,15 +48,49 @@ func flightOf(subject string) uint64 {
 	return id
 }
 
-// has tells whether the message of a transaction is one of the flight's. One
-// message proves all: the group is atomic.
-func (f *flight) has(txn string) bool {
+// stored is how many of the flight's messages are stored when the one at a
+// position is one of them; 0 when it cannot be.
+func (f *flight) stored(at kvstore.Revision) int {
+	n := len(f.msgs)
+	if at <= f.base || at > f.base+kvstore.Revision(n) {
+		return 0
+	}
+	if f.chain {
+		return int(at - f.base)
+	}
+	return n
+}
+
+// has tells whether a transaction is one of the flight's.
+func (f *flight) has(id string) bool {
+	return id != "" && slices.ContainsFunc(f.txns, func(t *txn) bool { return t.id == id && len(t.writes) > 0 })
+}
+
+// take removes the transactions that the first n messages carry out, with those
+// around them that write nothing.
+func (f *flight) take(n int) []*txn {
+	f.base += kvstore.Revision(n)
+	f.msgs = f.msgs[n:]
+	i := 0
+	for i < len(f.txns) && len(f.txns[i].writes) <= n {
+		n -= len(f.txns[i].writes)
+		i++
+	}
+	done := f.txns[:i]
+	f.txns = f.txns[i:]
+	f.name()
+	return done
+}
+
+// name finds out whose message comes first.
+func (f *flight) name() {
+	f.first = ""
 	for _, t := range f.txns {
-		if len(t.writes) > 0 && t.id == txn {
-			return len(f.msgs) > 0
+		if len(t.writes) > 0 {
+			f.first = t.id
+			return
 		}
 	}
-	return false
 }
 
 // after is the state that the flight leads to.
@@ -80,18 +118,16 @@ func (e *engine) send() {
 		e.failed(errDisconnected)
 		return
 	}
-	n := e.cut()
+	n, chain := e.cut()
 	if !e.board(e.pending[:n]) {
 		return
 	}
-	f := &flight{txns: e.pending[:n:n], base: e.tail.Revision()}
+	f := &flight{txns: e.pending[:n:n], base: e.tail.Revision(), chain: chain}
 	e.setPending(append([]*txn(nil), e.pending[n:]...))
 	for _, t := range f.txns {
 		f.msgs = t.messages(e.prefix, f.msgs)
-		if f.first == "" && len(t.writes) > 0 {
-			f.first = t.id
-		}
 	}
+	f.name()
 	e.flight = f
 	e.launch()
 }
@@ -111,38 +147,33 @@ func (e *engine) board(txns []*txn) bool {
 	return !gone
 }
 
-// cut says how many pending transactions go out together.
-func (e *engine) cut() int {
-	writers, first := 0, -1
+// cut says how many pending transactions go out together, and whether as a chain
+// of messages or as one batch.
+func (e *engine) cut() (n int, chain bool) {
+	rows := 0
 	for i, t := range e.pending {
-		if len(t.writes) > 0 {
-			if writers++; first < 0 {
-				first = i
+		if len(t.writes) > 1 {
+			if rows > 0 && e.cost.chain(rows) {
+				return i, true // and a batch for this one afterwards
 			}
+			return e.cutBatch(), false
 		}
+		rows += len(t.writes)
 	}
-	if writers == 0 {
-		return len(e.pending)
+	if e.cost.chain(rows) {
+		return len(e.pending), true
 	}
-	if len(e.pending[first].writes) == 1 && e.cost.single(writers) {
-		return e.upToWriter(first + 1)
-	}
-	msgs := 0
+	return e.cutBatch(), false
+}
+
+func (e *engine) cutBatch() int {
+	rows := 0
 	for i, t := range e.pending {
-		if msgs += len(t.writes); msgs > e.limits.CommitRows && i > 0 {
+		if rows += len(t.writes); rows > e.limits.CommitRows && i > 0 {
 			return i
 		}
 	}
 	return len(e.pending)
-}
-
-// upToWriter is the index of the first transaction from i on that writes: those
-// before it are answered by the same acknowledgement.
-func (e *engine) upToWriter(i int) int {
-	for i < len(e.pending) && len(e.pending[i].writes) == 0 {
-		i++
-	}
-	return i
 }
 
 // launch sends the flight, for the first time or again.
@@ -158,19 +189,31 @@ func (e *engine) launch() {
 		}
 		return
 	}
-	f.msgs[0].Header[headerExpectedLast] = []string{f.base.String()}
-	makeBatch(f.msgs)
-	f.msgs[len(f.msgs)-1].Reply = reply
+	if f.chain {
+		makeChain(f.msgs, f.base, reply)
+	} else {
+		f.msgs[0].Header[headerExpectedLast] = []string{f.base.String()}
+		makeBatch(f.msgs)
+		f.msgs[len(f.msgs)-1].Reply = reply
+	}
 	for i, m := range f.msgs {
 		if err := e.nc.PublishMsg(m); err != nil {
-			if f.attempts == 1 && (i < len(f.msgs)-1 || errors.Is(err, nats.ErrMaxPayload)) {
-				e.refused(err) // a batch without its last message is no batch
-				return
-			}
-			e.unknown()
+			e.notPublished(i, err)
 			return
 		}
 	}
+}
+
+// notPublished: the message at an index could not be handed to the connection.
+func (e *engine) notPublished(i int, err error) {
+	f := e.flight
+	last := i == len(f.msgs)-1
+	first := i == 0
+	if f.attempts == 1 && (f.chain && first || !f.chain && (!last || errors.Is(err, nats.ErrMaxPayload))) {
+		e.refused(err) // a batch without its last message is no batch
+		return
+	}
+	e.unknown()
 }
 
 // missed: the flight is known to have reached nobody. It is sent again.
@@ -216,8 +259,10 @@ func (e *engine) answered(r reply) {
 	switch {
 	case err != nil && !errors.Is(err, errNoResponder):
 		e.unknown()
-	case a.Error == nil && err == nil && a.Sequence == f.base+kvstore.Revision(len(f.msgs)):
-		e.commit()
+	case a.Error == nil && err == nil && f.stored(a.Sequence) > 0:
+		e.commit(f.stored(a.Sequence))
+	case a.Error == nil && err == nil && f.chain && a.Sequence <= f.base:
+		return // an echo was faster
 	case a.Error == nil && err == nil:
 		e.log.Error("commit was stored at another place than it asked for", "op", "commit",
 			"expected", f.base+kvstore.Revision(len(f.msgs)), "stored", a.Sequence)
@@ -226,7 +271,7 @@ func (e *engine) answered(r reply) {
 		e.unknown() // an earlier copy may be stored, or still be on its way
 	case err != nil:
 		e.missed(err)
-	case a.Error.ErrorCode == codeWrongLast, a.Error.ErrorCode == codeUndecided:
+	case a.Error.ErrorCode == codeWrongLast, a.Error.ErrorCode == codeUndecided, a.Error.ErrorCode == codeWrongLastID:
 		e.lost(f.base + 1)
 	case transient(a.Error):
 		e.missed(a.Error)
@@ -257,7 +302,7 @@ func (e *engine) answeredQuestion(m *nats.Msg) {
 		e.await(in.State.Last)
 		return
 	}
-	e.commit()
+	e.commit(0)
 }
 
 // lost: another instance was faster; its commit is at least at this revision.
@@ -281,19 +326,26 @@ func (e *engine) await(to kvstore.Revision) {
 	}
 }
 
-// commit makes the flight part of the committed state and answers its callers.
-func (e *engine) commit() {
+// commit makes what the flight's first n messages carry out part of the committed
+// state and answers the callers. The flight has landed when nothing is left.
+func (e *engine) commit(n int) {
 	f := e.flight
-	e.flight = nil
 	e.healthy()
 	e.conflicts, e.progressAt = 0, time.Now()
-	if len(f.msgs) > 0 {
-		e.cost.observe(len(f.msgs), time.Since(f.sentAt))
-		e.stats.groups.Add(1)
-		e.stats.messages.Add(uint64(len(f.msgs)))
-		e.publish(f)
+	f.landed += n
+	done := f.take(n)
+	if len(f.msgs) == 0 {
+		e.flight = nil
+		if f.landed > 0 {
+			e.stats.groups.Add(1)
+			e.cost.observe(f, time.Since(f.sentAt))
+		}
 	}
-	for _, t := range f.txns {
+	if n > 0 {
+		e.stats.messages.Add(uint64(n))
+		e.publish(done)
+	}
+	for _, t := range done {
 		if len(t.writes) > 0 {
 			e.stats.commits.Add(1)
 		} else {
@@ -303,11 +355,11 @@ func (e *engine) commit() {
 	}
 }
 
-// publish shows the flight's commits to readers and watchers.
-func (e *engine) publish(f *flight) {
+// publish shows commits to readers and watchers.
+func (e *engine) publish(done []*txn) {
 	now := e.clock.Now()
-	var commits []*kvstore.Commit
-	for _, t := range f.txns {
+	commits := make([]*kvstore.Commit, 0, len(done))
+	for _, t := range done {
 		if len(t.writes) == 0 {
 			continue
 		}
@@ -317,8 +369,8 @@ func (e *engine) publish(f *flight) {
 		e.requests.add(t.opts.Request)
 		e.anchors.add(anchor{revision: t.commit.Revision, txn: t.id})
 	}
-	e.countAhead(f.txns, -1)
-	e.tail = f.after()
+	e.countAhead(done, -1)
+	e.tail = done[len(done)-1].after
 	e.committed.Store(e.tail)
 	e.history.Append(commits...)
 }

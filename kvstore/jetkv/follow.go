@@ -13,8 +13,8 @@ func (e *engine) receive(r record) {
 	if r.revision <= e.tail.Revision() {
 		return // an echo of what is committed here
 	}
-	if f := e.flight; f != nil && f.has(r.txn) {
-		e.commit() // its own echo was faster than the acknowledgement
+	if f := e.flight; f != nil && f.has(r.txn) && f.stored(r.revision) > 0 {
+		e.commit(f.stored(r.revision)) // its own echo was faster than the acknowledgement
 		return
 	}
 	last := e.tail.Revision()
@@ -28,6 +28,7 @@ func (e *engine) receive(r record) {
 		}
 	}
 	if r.revision > last+1 {
+		e.gap = r.revision
 		e.tear()
 	}
 	e.batch = append(e.batch, r)
@@ -89,8 +90,11 @@ func (e *engine) overtaken(by kvstore.Revision) {
 func (e *engine) answeredInLimbo(f *flight, a ack) {
 	switch {
 	case a.Error == nil:
-		for _, t := range f.txns {
+		for _, t := range f.take(f.stored(a.Sequence)) {
 			t.finish(result{revision: t.after.Revision()})
+		}
+		if len(f.txns) > 0 {
+			e.limbo = append(e.limbo, f)
 		}
 	case f.attempts > 1:
 		f.finishWriters(errTraceLost)
@@ -400,7 +404,7 @@ func (e *engine) restart(l *loaded) {
 	e.head, e.tail, e.follower, e.progressAt = l.state, l.state, l.follower, time.Now()
 	e.anchors = anchors{}
 	e.anchors.add(l.last)
-	e.unfedLog = nil
+	e.unfedLog, e.gap = nil, l.state.Revision()
 	clear(e.unfed)
 	e.released.Store(uint64(l.state.Revision()))
 	e.committed.Store(l.state)

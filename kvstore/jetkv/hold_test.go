@@ -83,47 +83,40 @@ func version(r *kvstore.Row) string {
 }
 
 // follow collects what a store commits and releases it, some commits late as
-// long as more of them come, until there is nothing more after the end.
-func (h *history) follow(s *instance, ended <-chan struct{}) {
+// long as more of them come, until a key is written. It returns what it released.
+func (h *history) follow(s *instance, until kvstore.Key) (released kvstore.Revision) {
 	w, err := s.Watch(0)
 	if err != nil {
 		s.t.Errorf("Watch: %v", err)
-		return
+		return 0
 	}
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for {
 		commits := w.Ready()
-		h.add(commits)
-		n := len(h.revisions)
-		if lag := rnd.IntN(20); len(commits) > 0 && lag < n {
-			s.Release(h.revisions[n-1-lag])
-			continue
+		lag := rnd.IntN(20)
+		if len(commits) == 0 {
+			s.Release(h.last())
+			if commits, err = w.Next(within(s.t)); err != nil {
+				s.t.Errorf("after %d commits: %v", len(h.commits), err)
+				return 0
+			}
 		}
-		if n > 0 {
+		h.add(commits)
+		if commits[len(commits)-1].Entries[0].Key == until {
+			s.Release(h.last())
+			return h.last()
+		}
+		if n := len(h.revisions) - lag; n > 0 {
 			s.Release(h.revisions[n-1])
 		}
-		ctx, cancel := context.WithCancel(within(s.t))
-		stop := make(chan struct{})
-		go func() {
-			defer close(stop)
-			select {
-			case <-ended:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		commits, err := w.Next(ctx)
-		cancel()
-		<-stop
-		h.add(commits)
-		if err != nil {
-			if ready := w.Ready(); len(ready) == 0 {
-				return
-			} else {
-				h.add(ready)
-			}
-		}
 	}
+}
+
+func (h *history) last() kvstore.Revision {
+	if len(h.revisions) == 0 {
+		return 0
+	}
+	return h.revisions[len(h.revisions)-1]
 }
 
 // Whatever was not released is in the log: an instance that starts there tells
@@ -131,101 +124,112 @@ func (h *history) follow(s *instance, ended <-chan struct{}) {
 func TestHistoryIsHeldOverAReopening(t *testing.T) {
 	t.Parallel()
 	node := testenv.Server(t, testenv.ServerOptions{})
-	clock := kvtest.NewClock()
-	o := jetkv.Options{Bucket: bucketName(), Hold: true, Clock: clock}
+	o := jetkv.Options{Bucket: bucketName(), Hold: true, Clock: kvtest.NewClock()}
 	s := open(t, node.Connect(t), o)
-	ctx, stopSweep := context.WithCancel(within(t))
-	var sweep, changes, watch sync.WaitGroup
-	sweep.Go(func() { _ = kvstore.Sweep(ctx, s, slog.New(slog.DiscardHandler)) })
-	ended := make(chan struct{})
-	for c := range 8 {
-		changes.Go(func() { change(t, s, clock, rand.New(rand.NewPCG(uint64(c), 5)), ended) })
-	}
+	end := kvtest.Key("a", "end")
+
 	var seen history
-	watch.Go(func() {
-		seen.follow(t, s, 0, func(kvstore.Revision) bool {
-			select {
-			case <-ended:
-				return true
-			default:
+	var changes, watch sync.WaitGroup
+	for c := range 8 {
+		changes.Go(func() { s.change(rand.New(rand.NewPCG(uint64(c), 5)), 40) })
+	}
+	var released kvstore.Revision
+	watch.Go(func() { released = seen.follow(s, end) })
+	changes.Wait()
+	for n := range 5 {
+		s.put(kvtest.Key("gone", fmt.Sprint(n)), "x")
+		s.update(func(tx *kvstore.Tx) error {
+			_, err := tx.Delete(kvtest.Key("gone", fmt.Sprint(n)))
+			return err
+		})
+	}
+	s.put(end, "x")
+	watch.Wait()
+
+	// From here on nothing is released. The sweep forgets the rows that were
+	// removed before, while others are written.
+	w, err := s.Watch(released)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(within(t))
+	var sweep sync.WaitGroup
+	sweep.Go(func() { _ = kvstore.Sweep(ctx, s, slog.New(slog.DiscardHandler)) })
+	for round := range 2 {
+		for n := range rowsOfChange {
+			s.update(func(tx *kvstore.Tx) error {
+				if n%3 == round {
+					_, err := tx.Delete(changedKey(n))
+					return err
+				}
+				_, err := tx.Put(changedKey(n), []byte("unreleased"), 0)
+				return err
+			})
+		}
+	}
+	testenv.Eventually(t, patience, func() bool {
+		for tombstone := range s.reaches(0).State().Tombstones() {
+			if tombstone.Revision <= released {
 				return false
 			}
-		}, true)
-	})
-	// The sweep forgets removed rows after two seconds: it has to take part.
-	testenv.Eventually(t, patience, func() bool { return forgotten(s) > 20 }, "tombstones forgotten")
-	close(ended)
-	changes.Wait()
-	stopSweep()
+		}
+		return true
+	}, "tombstones forgotten")
+	stop()
 	sweep.Wait()
-	s.put(kvtest.Key("a", "last"), "x") // wakes the watcher
-	watch.Wait()
-	released := seen.revisions[max(0, len(seen.revisions)-30)]
+	s.put(end, "y")
+	last := s.put(end, "z")
+	var rest history
+	rest.add(w.Ready())
+	if rest.last() != last {
+		t.Fatalf("watcher is at revision %d, want %d", rest.last(), last)
+	}
 	s.stop()
 
-	for _, from := range []kvstore.Revision{released, seen.revisions[len(seen.revisions)-3]} {
-		o.HistoryFrom = from
+	for _, skip := range []int{0, len(rest.commits) / 2} {
+		o.HistoryFrom = released
+		if skip > 0 {
+			o.HistoryFrom = rest.revisions[skip-1]
+		}
 		again := open(t, node.Connect(t), o)
-		w, err := again.Watch(from)
+		w, err := again.Watch(o.HistoryFrom)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got, want history
+		var got history
 		got.add(w.Ready())
-		for i, rev := range seen.revisions {
-			if rev > from {
-				want.commits = append(want.commits, seen.commits[i])
-			}
-		}
-		if diff := cmp.Diff(want.commits, got.commits); diff != "" {
-			t.Errorf("history after %d (-seen +read):\n%s", from, diff)
+		if diff := cmp.Diff(rest.commits[skip:], got.commits); diff != "" {
+			t.Errorf("history after %d (-seen +read):\n%s", o.HistoryFrom, diff)
 		}
 		again.stop()
 	}
 }
 
-// change commits random changes until the channel is closed.
-func change(t testing.TB, s *instance, clock kvtest.Clock, rnd *rand.Rand, ended <-chan struct{}) {
-	for i := 0; ; i++ {
-		select {
-		case <-ended:
-			return
-		default:
-		}
-		keys := rnd.Perm(12)[:1+rnd.IntN(3)]
-		remove, expiry := rnd.IntN(3) == 0, clock.Now()+kvstore.Instant(rnd.IntN(3))
-		_, err := s.Update(within(t), kvstore.UpdateOptions{}, func(tx *kvstore.Tx) error {
-			for _, n := range keys {
-				k := kvtest.Key(fmt.Sprint("s", n%2), fmt.Sprint(n))
+// rowsOfChange is how many rows change makes changes to.
+const rowsOfChange = 12
+
+func changedKey(n int) kvstore.Key { return kvtest.Key(fmt.Sprint("s", n%2), fmt.Sprint(n)) }
+
+// change commits a number of random changes.
+func (i *instance) change(rnd *rand.Rand, commits int) {
+	for n := range commits {
+		rows := rnd.Perm(rowsOfChange)[:1+rnd.IntN(3)]
+		remove := rnd.IntN(3) == 0
+		_, err := i.Update(within(i.t), kvstore.UpdateOptions{}, func(tx *kvstore.Tx) error {
+			for _, row := range rows {
 				if remove {
-					if _, err := tx.Delete(k); err != nil {
+					if _, err := tx.Delete(changedKey(row)); err != nil {
 						return err
 					}
-				} else if _, err := tx.Put(k, []byte(fmt.Sprint("v", i)), expiry); err != nil {
+				} else if _, err := tx.Put(changedKey(row), []byte(fmt.Sprint("v", n)), 0); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		if err != nil {
-			t.Errorf("change: %v", err)
+			i.t.Errorf("change: %v", err)
 			return
 		}
-		clock.Advance(1e6)
 	}
-}
-
-// forgotten counts what the sweep has removed from the log: positions that hold
-// neither a row nor a tombstone tell of it, the rows of stamps too.
-func forgotten(s *instance) kvstore.Revision {
-	state := s.committed().State()
-	if r := state.Get(kvstore.NewKey("stamp", "s0")); r != nil {
-		return r.Revision
-	}
-	return 0
-}
-
-func (i *instance) committed() kvstore.View {
-	i.t.Helper()
-	return i.reaches(0)
 }

@@ -1,9 +1,19 @@
 package jetkv_test
 
 import (
+	"flag"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// A check of a property opens stores on a server; the 100 of the default
+	// would take half a minute. The command line still wins.
+	if err := flag.Set("rapid.checks", "25"); err != nil {
+		println(err.Error())
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -34,6 +34,8 @@ const (
 	headerTTL             = "Nats-TTL"
 	headerExpectedSubject = "Nats-Expected-Last-Subject-Sequence"
 	headerExpectedLast    = "Nats-Expected-Last-Sequence"
+	headerExpectedID      = "Nats-Expected-Last-Msg-Id"
+	headerMsgID           = "Nats-Msg-Id"
 	headerBatchID         = "Nats-Batch-Id"
 	headerBatchSeq        = "Nats-Batch-Sequence"
 	headerBatchCommit     = "Nats-Batch-Commit"

@@ -30,21 +30,28 @@ func (e *engine) unknown() {
 	}
 	f.settling = true
 	e.stats.unknown.Add(1)
-	e.verify.wg.Go(func() { e.settle(f) })
+	base, first := f.base, f.first
+	e.verify.wg.Go(func() { e.settle(f, base, first) })
 }
 
 // settleRetry is the wait between two questions to a log that does not answer.
 const settleRetry = 100 * time.Millisecond
 
 // settle finds out what became of a flight and tells the engine.
-func (e *engine) settle(f *flight) {
+func (e *engine) settle(f *flight, base kvstore.Revision, first string) {
 	for {
-		decide, err := e.lookUp(f)
+		decide, err := e.lookUp(f, base, first)
 		if err == nil {
 			e.post(func() {
-				if e.flight == f { // else it was settled by its own echo
-					decide()
+				if e.flight != f {
+					return // it was settled by its own echo
 				}
+				f.settling = false
+				if f.base != base { // a part of it was
+					e.unknown()
+					return
+				}
+				decide()
 			})
 			return
 		}
@@ -57,30 +64,39 @@ func (e *engine) settle(f *flight) {
 	}
 }
 
-func (e *engine) lookUp(f *flight) (decide func(), err error) {
+func (e *engine) lookUp(f *flight, base kvstore.Revision, first string) (decide func(), err error) {
 	for range 2 { // the second look is for a commit between the two questions
-		m, err := e.stored(e.ctx, f.base+1)
+		m, err := e.stored(e.ctx, base+1)
 		if err != nil {
 			return nil, err
 		}
-		if m != nil && m.txn == f.first {
-			return e.commit, nil
+		if m != nil && m.txn == first {
+			return func() { e.settled(f) }, nil
 		}
 		if m != nil {
-			return func() { e.lost(f.base + 1) }, nil
+			return func() { e.lost(base + 1) }, nil
 		}
 		in, err := e.info(e.ctx)
 		if err != nil {
 			return nil, err
 		}
 		switch {
-		case in.State.Last == f.base:
+		case in.State.Last == base:
 			return e.launch, nil
-		case in.State.Last < f.base:
-			return func() { f.settling = false; e.verifyContinuity() }, nil
+		case in.State.Last < base:
+			return e.verifyContinuity, nil
 		}
 	}
 	return e.traceLost, nil
+}
+
+// settled: the flight's first message is stored. That proves a batch; of a chain
+// the rest has to be looked up.
+func (e *engine) settled(f *flight) {
+	e.commit(f.stored(f.base + 1))
+	if e.flight == f {
+		e.unknown()
+	}
 }
 
 // traceLost: other commits took the place of the message that would decide.
@@ -147,41 +163,4 @@ func (l *requestLog) add(id string) {
 		delete(l.known, l.order[0])
 		l.order = l.order[1:]
 	}
-}
-
-// costs estimates what a single message and what a batch costs, to choose
-// between sending transactions one after the other and all at once. On one
-// replica the server stages every batch in a file of its own; on several,
-// batches are cheap.
-type costs struct {
-	one, batch time.Duration
-}
-
-func newCosts(replicas int) costs {
-	if replicas > 1 {
-		return costs{one: 150 * time.Microsecond, batch: 200 * time.Microsecond}
-	}
-	return costs{one: 100 * time.Microsecond, batch: 2200 * time.Microsecond}
-}
-
-// single tells whether n transactions are better sent one after the other.
-func (c *costs) single(n int) bool {
-	if n < 2 {
-		return true
-	}
-	if time.Duration(n)*c.one < c.batch {
-		c.batch -= c.batch / 4096 // an estimate that is never tried must not last
-		return true
-	}
-	return false
-}
-
-// observe takes in how long n messages took. One slow answer moves the estimate
-// only a little.
-func (c *costs) observe(n int, d time.Duration) {
-	of := &c.one
-	if n > 1 {
-		of = &c.batch
-	}
-	*of += (min(d, 4**of) - *of) / 16
 }

@@ -19,6 +19,8 @@ type txn struct {
 	opts kvstore.UpdateOptions
 	fn   func(*kvstore.Tx) error
 	done chan result
+	// since is the revision of the state when the call was made.
+	since kvstore.Revision
 
 	// stage lets the caller give up before the transaction is sent and not
 	// after: whoever changes it first wins.
@@ -90,7 +92,7 @@ func (s *Store) Update(ctx context.Context, o kvstore.UpdateOptions, fn func(*kv
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("%w: %w", kvstore.ErrDeadline, err)
 	}
-	t := &txn{ctx: ctx, opts: o, fn: fn, done: make(chan result, 1)}
+	t := &txn{ctx: ctx, opts: o, fn: fn, done: make(chan result, 1), since: s.committed.Load().Revision()}
 	select {
 	case s.queue <- t:
 	default:
