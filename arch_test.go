@@ -29,6 +29,7 @@ type rule struct {
 
 var rules = []rule{
 	{"subjects", module, "names are at the bottom: everybody imports them"},
+	{"fenced", module, "appending to a stream is no matter of what is appended"},
 	{"wire", module, "the vocabulary of the protocol is at the bottom: clients import it"},
 	{"config", module, "settings know nothing of what they set"},
 	{"embedded", module, "the embedded server is a NATS server and nothing else"},

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,6 +46,20 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		time.Sleep(20 * time.Millisecond) // between two looks at something that takes its time
 	}
+}
+
+// cmdReadme writes the README's session into a file, but for the line that watches:
+// the script starts that itself, to see what it prints and to end it.
+func cmdReadme(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile(filepath.Join(packageDir, "..", "..", "README.md"))
+	ts.Check(err)
+	_, session, found := strings.Cut(string(text), "```sh\nbin/zlink-nats watch &\n")
+	if !found {
+		ts.Fatalf("the README has no session that begins with a watch")
+	}
+	session, _, _ = strings.Cut(session, "```")
+	session = "set -e\n" + strings.ReplaceAll(session, "bin/zlink-nats", "zlink-nats")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(session), 0o600))
 }
 
 func cmdCapture(ts *testscript.TestScript, _ bool, args []string) {

@@ -1,11 +1,21 @@
 package main
 
 import (
+	"os"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// packageDir is where the tests run.
+var packageDir = func() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"zlink-nats": main})
@@ -35,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"end":   cmdEnd,   // [!] end NAME [SIGNAL]: shows its output; with ! it must fail
 			"send":  cmdSend,  // send NAME SIGNAL
 
+			"readme":  cmdReadme,  // readme FILE: the session of the README, without its watch
 			"capture": cmdCapture, // capture VAR PATTERN: the group of the pattern in the last stdout
 
 			// What other programs do to the service.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -81,7 +82,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	c.Server = i.url
 	// Not over the network, and therefore without TLS, whatever the URL says.
 	err = i.connectAndRun(ctx, server.InProcess(), servers(nats.DefaultURL))
-	return errors.Join(err, stopServer(server, c))
+	return errors.Join(err, stopServer(server))
 }
 
 // connectAndRun runs the service on the NATS that the configuration and the
@@ -123,8 +124,12 @@ func startServer(ctx context.Context, c *config.Config, log *slog.Logger) (*embe
 	return server, err
 }
 
-func stopServer(server *embedded.Server, c *config.Config) error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+// closeTimeout bounds the closing of the server inside the process, which takes
+// milliseconds unless the disk hangs.
+const closeTimeout = 10 * time.Second
+
+func stopServer(server *embedded.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return server.Stop(ctx)
 }

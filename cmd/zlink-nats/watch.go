@@ -40,13 +40,9 @@ Each change is one line. A lost connection is taken up again without a gap.`
 
 // Run prints changes until it is interrupted.
 func (c *watchCmd) Run() error {
-	kind := subjects.ChangeKind(c.Kind)
-	if c.Kind != "" && !kind.Valid() {
-		var kinds []string
-		for _, k := range subjects.ChangeKinds() {
-			kinds = append(kinds, string(k))
-		}
-		return &usageError{fmt.Sprintf("unknown kind of change %q%s", c.Kind, suggest(c.Kind, kinds))}
+	kind, err := findKind(c.Kind)
+	if err != nil {
+		return err
 	}
 	l, err := dial(&c.Connection)
 	if err != nil {
@@ -66,14 +62,24 @@ func (c *watchCmd) Run() error {
 	if err != nil {
 		return l.explainJetStream(err)
 	}
-	h := history{stream: stream, since: c.Since}
-	first, err := h.start(ctx, c.All)
-	if err != nil {
-		return err
-	}
 	w := watcher{
-		cmd: c, js: js, history: h, next: first,
+		cmd: c, js: js, history: history{stream: stream, since: c.Since},
 		filter: subjects.Prefix(c.Prefix).ChangesWildcard(kind, c.Scope, c.ID),
 	}
+	if w.next, err = w.history.start(ctx, c.All); err != nil {
+		return l.explainJetStream(err)
+	}
 	return l.explainJetStream(w.run())
+}
+
+// findKind returns the kind of that name, or names that are near; no name is no kind.
+func findKind(name string) (subjects.ChangeKind, error) {
+	if kind := subjects.ChangeKind(name); name == "" || kind.Valid() {
+		return kind, nil
+	}
+	var names []string
+	for _, k := range subjects.ChangeKinds() {
+		names = append(names, string(k))
+	}
+	return "", &usageError{fmt.Sprintf("unknown kind of change %q%s", name, suggest(name, names))}
 }

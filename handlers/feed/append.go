@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
+	"github.com/zlink/zlink-nats/fenced"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -26,20 +25,6 @@ const (
 	headerBytes = 256
 )
 
-// Headers of ADR-50, and codes of refusals, that nats.go does not name.
-const (
-	headerBatchID       = "Nats-Batch-Id"
-	headerBatchSequence = "Nats-Batch-Sequence"
-	headerBatchCommit   = "Nats-Batch-Commit"
-
-	codeWrongLastSequence jetstream.ErrorCode = 10071 // another message came first
-	codeInFlight          jetstream.ErrorCode = 10164 // another message may come first
-	codeIDInFlight        jetstream.ErrorCode = 10158 // the same event may be stored already
-	codeDuplicate         jetstream.ErrorCode = 10201 // a batch with an event that is stored already
-	codeNoBatches         jetstream.ErrorCode = 10174 // allow_atomic is off
-	codeBatchTooLarge     jetstream.ErrorCode = 10199 // max_batch_size is lower
-)
-
 var (
 	errSecond   = errors.New("another append came first")
 	errNoAnswer = errors.New("no acknowledgement")
@@ -47,16 +32,17 @@ var (
 
 // append sends the first events of the queue, as many as it pays to send at once.
 func (f *Feed) append(ctx context.Context) error {
-	msgs := f.encode(f.costs.batch(f.queue.len()))
+	n, chain := f.costs.next(f.queue.len())
+	msgs := f.encode(n)
 	if len(msgs) == 0 {
 		return nil
 	}
 	start := time.Now()
-	err := f.stream.append(ctx, f.at.last, msgs)
+	err := f.stream.append(ctx, f.at.last, msgs, chain)
 	if err != nil {
 		return f.decide(ctx, msgs, err)
 	}
-	f.costs.took(len(msgs), time.Since(start))
+	f.costs.took(chain, len(msgs), time.Since(start))
 	f.retry.reset()
 	f.yields = false
 	seq := f.at.last + uint64(len(msgs))
@@ -110,59 +96,44 @@ func (f *Feed) message(it *item) (*nats.Msg, error) {
 	return m, nil
 }
 
-// append stores the messages right after a sequence, all or none. Without an error they are there.
-func (s *stream) append(ctx context.Context, after uint64, msgs []*nats.Msg) error {
+// append stores the messages right after a sequence, as a chain or as a batch. Without an error they
+// are there; with one, the first messages of a chain may be.
+func (s *stream) append(ctx context.Context, after uint64, msgs []*nats.Msg, chain bool) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	msgs[0].Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(after, 10))
-	last := msgs[len(msgs)-1]
-	if len(msgs) > 1 {
-		if err := s.openBatch(msgs); err != nil {
-			return err
+	if chain {
+		fenced.Chain(msgs, after)
+	} else {
+		fenced.Batch(msgs, after)
+	}
+	last := len(msgs) - 1
+	for _, m := range msgs[:last] {
+		if err := s.js.Conn().PublishMsg(m); err != nil {
+			return fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
 	}
-	reply, err := s.js.Conn().RequestMsgWithContext(ctx, last)
+	reply, err := s.js.Conn().RequestMsgWithContext(ctx, msgs[last])
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
-	return acknowledged(reply.Data, after+uint64(len(msgs)))
+	return acknowledged(reply, after+uint64(len(msgs)))
 }
 
 // acknowledged reads the answer to an append that should end at a sequence.
-func acknowledged(answer []byte, end uint64) error {
-	var ack struct {
-		Error     *jetstream.APIError `json:"error"`
-		Sequence  uint64              `json:"seq"`
-		Duplicate bool                `json:"duplicate"`
-	}
-	if err := json.Unmarshal(answer, &ack); err != nil {
+func acknowledged(answer *nats.Msg, end uint64) error {
+	ack, err := fenced.ReadAck(answer)
+	if err != nil {
 		return fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
 	if ack.Error != nil {
 		switch ack.Error.ErrorCode {
-		case codeWrongLastSequence, codeInFlight, codeIDInFlight, codeDuplicate:
+		case fenced.CodeWrongLast, fenced.CodeWrongLastID, fenced.CodeUndecided, fenced.CodeIDInFlight, fenced.CodeDuplicate:
 			return fmt.Errorf("%w: %w", errSecond, ack.Error)
 		}
 		return ack.Error
 	}
 	if ack.Duplicate || ack.Sequence != end {
 		return fmt.Errorf("%w: stored at %d, not %d", errSecond, ack.Sequence, end)
-	}
-	return nil
-}
-
-// openBatch numbers the messages of a batch and sends all but the last, which commits it (ADR-50).
-func (s *stream) openBatch(msgs []*nats.Msg) error {
-	id, last := nuid.Next(), len(msgs)-1
-	for i, m := range msgs {
-		m.Header.Set(headerBatchID, id)
-		m.Header.Set(headerBatchSequence, strconv.Itoa(i+1))
-	}
-	msgs[last].Header.Set(headerBatchCommit, "1")
-	for _, m := range msgs[:last] {
-		if err := s.js.Conn().PublishMsg(m); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -5,24 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
+	"github.com/zlink/zlink-nats/fenced"
 	"github.com/zlink/zlink-nats/kvstore"
-)
-
-// Error codes of the JetStream API that decide something.
-const (
-	codeNoMessage     = 10037 // there is no message at the sequence
-	codeWrongLastID   = 10070 // the last message is not the expected one
-	codeWrongLast     = 10071 // something was stored since the expected sequence
-	codeUndecided     = 10164 // R3: lost against a write that is not decided yet
-	codeBatchOff      = 10174 // allow_atomic was turned off
-	codeBatchTooLarge = 10199
 )
 
 // streamInfo is what the store asks the stream leader for.
@@ -74,7 +63,7 @@ func (s *Store) hasAfter(ctx context.Context, at kvstore.Revision) (bool, error)
 	switch err := json.Unmarshal(m.Data, &r); {
 	case err != nil:
 		return false, fmt.Errorf("look for a message after %d: %w", at, err)
-	case r.Error != nil && r.Error.ErrorCode == codeNoMessage:
+	case r.Error != nil && r.Error.ErrorCode == fenced.CodeNoMessage:
 		return false, nil
 	case r.Error != nil:
 		return false, fmt.Errorf("look for a message after %d: %w", at, r.Error)
@@ -105,7 +94,7 @@ func (s *Store) stored(ctx context.Context, at kvstore.Revision) (*message, erro
 	switch err := json.Unmarshal(m.Data, &r); {
 	case err != nil:
 		return nil, fmt.Errorf("read message %d: %w", at, err)
-	case r.Error != nil && r.Error.ErrorCode == codeNoMessage:
+	case r.Error != nil && r.Error.ErrorCode == fenced.CodeNoMessage:
 		return nil, nil //nolint:nilnil // absence is an answer here
 	case r.Error != nil:
 		return nil, fmt.Errorf("read message %d: %w", at, r.Error)
@@ -132,54 +121,6 @@ func (s *Store) request(ctx context.Context, op string, body []byte) (*nats.Msg,
 	return s.nc.RequestWithContext(ctx, s.api+op, body)
 }
 
-// ack is the answer to a publish.
-type ack struct {
-	Sequence kvstore.Revision    `json:"seq"`
-	Error    *jetstream.APIError `json:"error"`
-}
-
-var errNoResponder = errors.New("no stream leader answers")
-
-// readAck reads the answer to a publish. errNoResponder says that the message
-// reached no stream.
-func readAck(m *nats.Msg) (ack, error) {
-	if len(m.Data) == 0 && one(m.Header, "Status") == "503" {
-		return ack{}, errNoResponder
-	}
-	var a ack
-	err := json.Unmarshal(m.Data, &a)
-	return a, err
-}
-
-// makeBatch turns messages into one atomic batch. A single message needs none.
-func makeBatch(msgs []*nats.Msg) {
-	if len(msgs) < 2 {
-		return
-	}
-	id := nuid.Next()
-	for i, m := range msgs {
-		m.Header[headerBatchID] = []string{id}
-		m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
-	}
-	msgs[len(msgs)-1].Header[headerBatchCommit] = []string{"1"}
-}
-
-// makeChain lets every message be stored only right after the one before it. The
-// sequence alone would not do: it says how many messages there are, not which.
-// The id does.
-func makeChain(msgs []*nats.Msg, base kvstore.Revision, reply string) {
-	for i, m := range msgs {
-		m.Reply = reply
-		m.Header[headerExpectedLast] = []string{(base + kvstore.Revision(i)).String()}
-		m.Header[headerMsgID] = m.Header[headerTxn]
-		if i > 0 {
-			m.Header[headerExpectedID] = msgs[i-1].Header[headerTxn]
-		} else {
-			delete(m.Header, headerExpectedID)
-		}
-	}
-}
-
 // probeFamily is the key of the row that Probe writes; no row is ever stored
 // under unusedFamily.
 const (
@@ -198,32 +139,32 @@ func (s *Store) probeBatch(ctx context.Context) (int, error) {
 			return 0, fmt.Errorf("probe batch of %d messages: %w", n, err)
 		case a.Error == nil:
 			return 0, fmt.Errorf("probe batch of %d messages was stored at %d", n, a.Sequence)
-		case a.Error.ErrorCode == codeWrongLast, a.Error.ErrorCode == codeUndecided:
+		case a.Error.ErrorCode == fenced.CodeWrongLast, a.Error.ErrorCode == fenced.CodeUndecided:
 			return n, nil
-		case a.Error.ErrorCode != codeBatchTooLarge:
+		case a.Error.ErrorCode != fenced.CodeBatchTooLarge:
 			return 0, fmt.Errorf("probe batch of %d messages: %w", n, a.Error)
 		}
 	}
 	return 0, errors.New("the NATS server accepts no atomic batch of 10 messages: raise jetstream { limits { batch { max_msgs: 4096 } } } in its configuration")
 }
 
-func (s *Store) offerBatch(ctx context.Context, n int) (ack, error) {
+func (s *Store) offerBatch(ctx context.Context, n int) (fenced.Ack, error) {
 	msgs := make([]*nats.Msg, n)
 	for i := range msgs {
 		msgs[i] = &nats.Msg{Subject: s.prefix + unusedFamily, Header: nats.Header{}}
 	}
-	makeBatch(msgs)
-	msgs[0].Header[headerExpectedSubject] = []string{"1"} // it has no message
+	fenced.Group(msgs)
+	msgs[0].Header[fenced.HeaderExpectedSubject] = []string{"1"} // it has no message
 	ctx, cancel := context.WithTimeout(ctx, 2*apiTimeout)
 	defer cancel()
 	for _, m := range msgs[:n-1] {
 		if err := s.nc.PublishMsg(m); err != nil {
-			return ack{}, err
+			return fenced.Ack{}, err
 		}
 	}
 	m, err := s.nc.RequestMsgWithContext(ctx, msgs[n-1])
 	if err != nil {
-		return ack{}, err
+		return fenced.Ack{}, err
 	}
-	return readAck(m)
+	return fenced.ReadAck(m)
 }

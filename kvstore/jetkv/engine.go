@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/zlink/zlink-nats/fenced"
 	"github.com/zlink/zlink-nats/kvstore"
 )
 
@@ -49,7 +50,7 @@ type engine struct {
 	unfedLog  []unfedWrite
 	requests  requestLog
 	anchors   anchors
-	cost      costs
+	cost      fenced.Costs
 	conflicts int       // in a row
 	notBefore time.Time // of the next flight, after conflicts
 	contactAt time.Time // when the server was last asked
@@ -79,7 +80,7 @@ func (s *Store) Run(ctx context.Context) error {
 		Store: s, ctx: ctx, head: s.loaded.state, tail: s.loaded.state, follower: s.loaded.follower,
 		progressAt: time.Now(), contactAt: time.Now(),
 		ahead: make(map[kvstore.Key]int), unfed: make(map[kvstore.Key]int),
-		replies: make(chan reply, 64), events: make(chan func(), 64), cost: newCosts(s.replicas),
+		replies: make(chan reply, 64), events: make(chan func(), 64), cost: fenced.NewCosts(s.replicas),
 	}
 	e.anchors.add(s.loaded.last)
 	s.loaded = nil

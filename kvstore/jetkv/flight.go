@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/zlink/zlink-nats/fenced"
 	"github.com/zlink/zlink-nats/kvstore"
 )
 
@@ -153,14 +154,14 @@ func (e *engine) cut() (n int, chain bool) {
 	rows := 0
 	for i, t := range e.pending {
 		if len(t.writes) > 1 {
-			if rows > 0 && e.cost.chain(rows) {
+			if rows > 0 && e.cost.Chain(rows) {
 				return i, true // and a batch for this one afterwards
 			}
 			return e.cutBatch(), false
 		}
 		rows += len(t.writes)
 	}
-	if e.cost.chain(rows) {
+	if e.cost.Chain(rows) {
 		return len(e.pending), true
 	}
 	return e.cutBatch(), false
@@ -190,10 +191,13 @@ func (e *engine) launch() {
 		return
 	}
 	if f.chain {
-		makeChain(f.msgs, f.base, reply)
+		for _, m := range f.msgs {
+			m.Header[fenced.HeaderID] = m.Header[headerTxn]
+			m.Reply = reply
+		}
+		fenced.Chain(f.msgs, uint64(f.base))
 	} else {
-		f.msgs[0].Header[headerExpectedLast] = []string{f.base.String()}
-		makeBatch(f.msgs)
+		fenced.Batch(f.msgs, uint64(f.base))
 		f.msgs[len(f.msgs)-1].Reply = reply
 	}
 	for i, m := range f.msgs {
@@ -242,7 +246,7 @@ func (e *engine) answered(r reply) {
 	f := e.flight
 	if i := slices.IndexFunc(e.limbo, func(f *flight) bool { return f.id == r.flight }); i >= 0 {
 		lim := e.limbo[i]
-		if a, err := readAck(r.msg); err == nil {
+		if a, err := fenced.ReadAck(r.msg); err == nil {
 			e.limbo = slices.Delete(e.limbo, i, i+1)
 			e.answeredInLimbo(lim, a)
 		}
@@ -255,13 +259,13 @@ func (e *engine) answered(r reply) {
 		e.answeredQuestion(r.msg)
 		return
 	}
-	a, err := readAck(r.msg)
+	a, err := fenced.ReadAck(r.msg)
 	switch {
-	case err != nil && !errors.Is(err, errNoResponder):
+	case err != nil && !errors.Is(err, fenced.ErrNoResponder):
 		e.unknown()
-	case a.Error == nil && err == nil && f.stored(a.Sequence) > 0:
-		e.commit(f.stored(a.Sequence))
-	case a.Error == nil && err == nil && f.chain && a.Sequence <= f.base:
+	case a.Error == nil && err == nil && f.stored(kvstore.Revision(a.Sequence)) > 0:
+		e.commit(f.stored(kvstore.Revision(a.Sequence)))
+	case a.Error == nil && err == nil && f.chain && a.Sequence <= uint64(f.base):
 		return // an echo was faster
 	case a.Error == nil && err == nil:
 		e.log.Error("commit was stored at another place than it asked for", "op", "commit",
@@ -271,7 +275,7 @@ func (e *engine) answered(r reply) {
 		e.unknown() // an earlier copy may be stored, or still be on its way
 	case err != nil:
 		e.missed(err)
-	case a.Error.ErrorCode == codeWrongLast, a.Error.ErrorCode == codeUndecided, a.Error.ErrorCode == codeWrongLastID:
+	case a.Error.ErrorCode == fenced.CodeWrongLast, a.Error.ErrorCode == fenced.CodeUndecided, a.Error.ErrorCode == fenced.CodeWrongLastID:
 		e.lost(f.base + 1)
 	case transient(a.Error):
 		e.missed(a.Error)
@@ -289,7 +293,7 @@ func transient(err *jetstream.APIError) bool {
 func (e *engine) answeredQuestion(m *nats.Msg) {
 	f := e.flight
 	if len(m.Data) == 0 {
-		e.missed(errNoResponder)
+		e.missed(fenced.ErrNoResponder)
 		return
 	}
 	in, err := e.readInfo(m.Data, time.Since(f.sentAt))
@@ -338,7 +342,7 @@ func (e *engine) commit(n int) {
 		e.flight = nil
 		if f.landed > 0 {
 			e.stats.groups.Add(1)
-			e.cost.observe(f, time.Since(f.sentAt))
+			e.cost.Observe(f.chain, f.landed, time.Since(f.sentAt))
 		}
 	}
 	if n > 0 {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zlink/zlink-nats/fenced"
 	"github.com/zlink/zlink-nats/kvstore"
 )
 
@@ -87,10 +88,10 @@ func (e *engine) overtaken(by kvstore.Revision) {
 }
 
 // answeredInLimbo takes the answer to a flight that waits in limbo.
-func (e *engine) answeredInLimbo(f *flight, a ack) {
+func (e *engine) answeredInLimbo(f *flight, a fenced.Ack) {
 	switch {
 	case a.Error == nil:
-		for _, t := range f.take(f.stored(a.Sequence)) {
+		for _, t := range f.take(f.stored(kvstore.Revision(a.Sequence))) {
 			t.finish(result{revision: t.after.Revision()})
 		}
 		if len(f.txns) > 0 {

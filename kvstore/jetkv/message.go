@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/zlink/zlink-nats/fenced"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
 )
@@ -28,17 +29,10 @@ const (
 	// headerForgets is the revision of the tombstone that a purge replaces.
 	headerForgets = "Zlink-Forgets"
 
-	headerKVOperation     = "KV-Operation"
-	headerMarkerReason    = "Nats-Marker-Reason"
-	headerRollup          = "Nats-Rollup"
-	headerTTL             = "Nats-TTL"
-	headerExpectedSubject = "Nats-Expected-Last-Subject-Sequence"
-	headerExpectedLast    = "Nats-Expected-Last-Sequence"
-	headerExpectedID      = "Nats-Expected-Last-Msg-Id"
-	headerMsgID           = "Nats-Msg-Id"
-	headerBatchID         = "Nats-Batch-Id"
-	headerBatchSeq        = "Nats-Batch-Sequence"
-	headerBatchCommit     = "Nats-Batch-Commit"
+	headerKVOperation  = "KV-Operation"
+	headerMarkerReason = "Nats-Marker-Reason"
+	headerRollup       = "Nats-Rollup"
+	headerTTL          = "Nats-TTL"
 
 	reasonExpired = "expired"
 	opDelete      = "DEL"
@@ -105,7 +99,7 @@ type record struct {
 func decode(prefix, subject string, h nats.Header, data []byte) record {
 	r := record{
 		value: data, txn: one(h, headerTxn), request: one(h, headerRequest),
-		batch: one(h, headerBatchID), commit: one(h, headerBatchCommit) != "",
+		batch: one(h, fenced.HeaderBatchID), commit: one(h, fenced.HeaderBatchCommit) != "",
 		expired: one(h, headerReason) == reasonExpired,
 	}
 	key, err := subjects.SubjectKey(strings.TrimPrefix(subject, prefix))

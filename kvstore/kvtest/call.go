@@ -112,8 +112,9 @@ func viewsWait(e *env) {
 	var wg sync.WaitGroup
 	for _, s := range e.instances() {
 		wg.Go(func() {
-			if v := e.view(s, target); v.Revision() < target {
-				e.Errorf("view has revision %d, want at least %d", v.Revision(), target)
+			v, err := s.View(e.ctx(), kvstore.ReadOptions{MinRevision: target})
+			if err != nil || v.Revision() < target {
+				e.Errorf("waiting for revision %d: %v", target, err)
 			}
 		})
 	}

@@ -117,40 +117,36 @@ func revisionsBegin(e *env) {
 func commitsAreAtomic(e *env) {
 	const rows, rounds = 7, 60
 	stores := e.instances()
-	done := make(chan struct{})
-	var readers, writer sync.WaitGroup
-	writer.Go(func() {
-		defer close(done)
-		for i := range rounds {
-			e.update(stores[i%len(stores)], func(tx *kvstore.Tx) error {
-				for j := range rows {
-					if _, err := tx.Put(Key("a", strconv.Itoa(j)), []byte(strconv.Itoa(i)), 0); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-	})
+	ctx, cancel := context.WithCancel(e.ctx())
+	var readers sync.WaitGroup
 	for _, s := range stores {
 		readers.Go(func() {
-			for {
-				v := e.view(s, 0)
+			for rev := e.start; ; rev++ {
+				v, err := s.View(ctx, kvstore.ReadOptions{MinRevision: rev})
+				if err != nil {
+					return // all is written
+				}
+				rev = v.Revision()
 				for j := range rows {
 					if got, want := text(v.Row(Key("a", strconv.Itoa(j)))), text(v.Row(Key("a", "0"))); got != want {
-						e.Errorf("revision %d: row %d is %q, row 0 is %q", v.Revision(), j, got, want)
+						e.Errorf("revision %d: row %d is %q, row 0 is %q", rev, j, got, want)
 						return
 					}
-				}
-				select {
-				case <-done:
-					return
-				default:
 				}
 			}
 		})
 	}
-	writer.Wait()
+	for i := range rounds {
+		e.update(stores[i%len(stores)], func(tx *kvstore.Tx) error {
+			for j := range rows {
+				if _, err := tx.Put(Key("a", strconv.Itoa(j)), []byte(strconv.Itoa(i)), 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	cancel()
 	readers.Wait()
 }
 

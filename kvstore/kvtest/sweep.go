@@ -39,15 +39,17 @@ func sweepRemoves(e *env) {
 	const rows = 300 // more than one commit of the sweep takes
 	stores := e.instances()
 	at := e.clock.Now() + 1000
-	rev := e.update(e.store, func(tx *kvstore.Tx) error {
-		for i := range rows {
-			if _, err := tx.Put(Key("a", fmt.Sprint(i)), []byte("x"), at+kvstore.Instant(i%3)); err != nil {
-				return err
+	for i := range rows / 10 {
+		e.update(e.store, func(tx *kvstore.Tx) error {
+			for j := range 10 {
+				if _, err := tx.Put(Key("a", fmt.Sprint(i, j)), []byte("x"), at+kvstore.Instant(j%3)); err != nil {
+					return err
+				}
 			}
-		}
-		_, err := tx.Put(Key("b", "stays"), []byte("x"), 0)
-		return err
-	})
+			return nil
+		})
+	}
+	rev := e.put(e.store, Key("b", "stays"), "x", 0)
 	watchers := make([]*kvstore.Watcher, len(stores))
 	for i, s := range stores {
 		watchers[i] = e.watch(s, e.view(s, rev).Revision())
