@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"context"
+	"sort"
 	"sync"
 )
 
@@ -59,12 +60,17 @@ func (l *Log) Release(upTo Revision) {
 	l.trimLocked()
 }
 
+// trimLocked drops what nobody needs. Moving the rest costs its length, so it
+// waits until there is as much to drop.
 func (l *Log) trimLocked() {
-	n := 0
-	for len(l.commits)-n > l.keep && (!l.hold || l.commits[n].Revision <= l.released) {
-		n++
+	n := len(l.commits) - l.keep
+	if n < l.keep {
+		return
 	}
-	if n < l.keep { // moving the rest costs its length: do it rarely
+	if l.hold {
+		n = min(n, sort.Search(len(l.commits), func(i int) bool { return l.commits[i].Revision > l.released }))
+	}
+	if n < l.keep {
 		return
 	}
 	l.floor = l.commits[n-1].Revision

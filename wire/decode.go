@@ -40,7 +40,7 @@ const (
 	wantRID    = "a routing id: text without control characters, or bytes"
 	wantBytes  = "bytes"
 	wantU64    = "an integer 0..18446744073709551615"
-	wantInt    = "an integer -9223372036854775808..9223372036854775807"
+	wantInt    = "an integer"
 	wantBool   = "true or false"
 	wantEnd    = "nothing after the map"
 	wantNested = "maps and arrays nested 16 deep at most"

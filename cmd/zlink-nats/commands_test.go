@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 // cmdReadme writes the README's session into a file, but for the line that watches:
 // the script starts that itself, to see what it prints and to end it.
 func cmdReadme(ts *testscript.TestScript, _ bool, args []string) {
-	text, err := os.ReadFile(filepath.Join(packageDir, "..", "..", "README.md"))
+	text, err := os.ReadFile("../../README.md")
 	ts.Check(err)
 	_, session, found := strings.Cut(string(text), "```sh\nbin/zlink-nats watch &\n")
 	if !found {

@@ -1,21 +1,11 @@
 package main
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
-
-// packageDir is where the tests run.
-var packageDir = func() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		panic(err)
-	}
-	return dir
-}()
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"zlink-nats": main})

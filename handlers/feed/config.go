@@ -109,7 +109,6 @@ func drift(have, want *jetstream.StreamConfig) []string {
 	check("subject transform", mapping(have.SubjectTransform), mapping(want.SubjectTransform))
 	check("republish", republishing(have.RePublish), republishing(want.RePublish))
 	check("storage", have.Storage, want.Storage)
-	check("replicas", have.Replicas, want.Replicas)
 	check("retention", have.Retention, want.Retention)
 	check("max_age", have.MaxAge, want.MaxAge)
 	check("max_msgs", have.MaxMsgs, want.MaxMsgs)

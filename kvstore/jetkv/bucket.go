@@ -37,7 +37,7 @@ const (
 func streamName(bucket string) string { return "KV_" + bucket }
 
 // bucketConfig is the configuration that the store needs. A KV client can read
-// such a bucket; it must not create or update it, since that turns atomic
+// such a bucket; it must not create or update it, since that can turn atomic
 // batches off.
 func bucketConfig(o *Options) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
@@ -120,7 +120,7 @@ func verifyBucket(c jetstream.StreamConfig) error {
 	}
 	return fmt.Errorf("stream %s has settings that the directory cannot work with: %s. "+
 		"Set them with `nats stream edit %s`, and deny other clients $JS.API.STREAM.UPDATE.%s: "+
-		"a KV client that creates or updates the bucket turns atomic batches off",
+		"a KV client that updates the bucket can turn atomic batches off",
 		c.Name, strings.Join(wrong, ", "), c.Name, c.Name)
 }
 

@@ -17,7 +17,7 @@ type Finding struct {
 	Name   string // what was looked at
 	OK     bool
 	Detail string // what was found
-	Mend   string // how to mend it; empty when it is OK
+	Mend   string // how to mend it, or what would be better although it is OK
 }
 
 // Check looks at everything that Open verifies, and at what makes a store work
@@ -93,10 +93,11 @@ const clockTolerance = time.Second
 func (s *Store) checkClock() Finding {
 	off := time.Duration(time.Now().UnixMilli()-int64(s.server.Now())) * time.Millisecond
 	detail := fmt.Sprintf("this machine is %s off the server's clock, which is the one that counts", off)
+	f := fine("clock", detail)
 	if off.Abs() > clockTolerance {
-		return failing("clock", detail, "synchronise the clocks of the servers and of this machine (NTP)")
+		f.Mend = "synchronise the clocks of the servers and of this machine (NTP)"
 	}
-	return fine("clock", detail)
+	return f
 }
 
 func (s *Store) checkBatch(ctx context.Context) Finding {
