@@ -43,6 +43,15 @@ func (c *Costs) Chain(n int) bool {
 	return !c.replicated && time.Duration(n)*message <= batch+time.Duration(n)*batchMessage
 }
 
+// Patience is how long it pays to wait until n messages have come together. It is
+// 0 where batches are cheap, or not taken at all.
+func (c *Costs) Patience(n int) time.Duration {
+	if c.replicated || c.Chain(n) {
+		return 0
+	}
+	return cmp.Or(c.batch, likelyBatch) / 8
+}
+
 // Observe takes in how long n messages took as a chain or as a batch.
 func (c *Costs) Observe(chain bool, n int, took time.Duration) {
 	d := time.Duration(n)

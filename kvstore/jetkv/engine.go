@@ -53,11 +53,13 @@ type engine struct {
 	cost      fenced.Costs
 	conflicts int       // in a row
 	notBefore time.Time // of the next flight, after conflicts
+	expected  int       // rows that the next group may wait for, until gatherBy
+	gatherBy  time.Time
 	contactAt time.Time // when the server was last asked
 	flights   uint64
 
-	replies chan reply
-	events  chan func() // what helper goroutines found out
+	replies chan *nats.Msg // room for the answers to every message of a flight
+	events  chan func()    // what helper goroutines found out
 	inbox   string
 	verify  verification
 }
@@ -65,11 +67,6 @@ type engine struct {
 type unfedWrite struct {
 	revision kvstore.Revision
 	key      kvstore.Key
-}
-
-type reply struct {
-	flight uint64
-	msg    *nats.Msg
 }
 
 // Run makes the store take writes until the context ends; it returns the
@@ -80,7 +77,7 @@ func (s *Store) Run(ctx context.Context) error {
 		Store: s, ctx: ctx, head: s.loaded.state, tail: s.loaded.state, follower: s.loaded.follower,
 		progressAt: time.Now(), contactAt: time.Now(),
 		ahead: make(map[kvstore.Key]int), unfed: make(map[kvstore.Key]int),
-		replies: make(chan reply, 64), events: make(chan func(), 64), cost: fenced.NewCosts(s.replicas),
+		replies: make(chan *nats.Msg, 4*maxGroup), events: make(chan func(), 64), cost: fenced.NewCosts(s.replicas),
 	}
 	e.anchors.add(s.loaded.last)
 	s.loaded = nil
@@ -145,12 +142,7 @@ func (e *engine) takeAll() []*txn {
 
 func (e *engine) subscribe() error {
 	e.inbox = e.nc.NewInbox()
-	sub, err := e.nc.Subscribe(e.inbox+".*", func(m *nats.Msg) {
-		select {
-		case e.replies <- reply{flightOf(m.Subject), m}:
-		case <-e.ctx.Done():
-		}
-	})
+	sub, err := e.nc.ChanSubscribe(e.inbox+".*", e.replies)
 	if err != nil {
 		return err
 	}
@@ -195,12 +187,13 @@ func (e *engine) loop() error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
+		e.readAhead()
 		e.runAgain()
 		queue := e.queue
 		if !e.mayRun() || e.full() {
 			queue = nil
 		}
-		if e.flight == nil && len(e.pending) > 0 && len(queue) == 0 {
+		if e.flight == nil && len(e.pending) > 0 && len(queue) == 0 && !e.gathering() {
 			e.send()
 		}
 		records := e.follower.records
@@ -255,7 +248,18 @@ func (e *engine) addPending(t *txn) {
 	e.pendingBytes += t.bytes
 }
 
+// readAhead takes in what the follower has: closures that run before it would
+// only run again.
+func (e *engine) readAhead() {
+	for n := len(e.follower.records); n > 0 && !e.verify.running; n-- {
+		e.receive(<-e.follower.records)
+	}
+}
+
 func (e *engine) runAgain() {
+	if time.Now().Before(e.notBefore) {
+		return
+	}
 	for len(e.again) > 0 && e.mayRun() && !e.full() {
 		t := e.again[0]
 		e.again = e.again[1:]

@@ -128,9 +128,38 @@ func (e *engine) send() {
 	for _, t := range f.txns {
 		f.msgs = t.messages(e.prefix, f.msgs)
 	}
+	if !e.fits(f) {
+		return
+	}
 	f.name()
 	e.flight = f
 	e.launch()
+}
+
+// fits makes sure that the server, which may be another one since the store was
+// opened, takes every message. It is told before any is sent.
+func (e *engine) fits(f *flight) bool {
+	i := 0
+	for _, t := range f.txns {
+		for range t.writes {
+			if size := f.msgs[i].Size(); int64(size) > e.nc.MaxPayload() {
+				t.err = fmt.Errorf("%w: message of %d bytes, the server takes %d: raise max_payload to 8MB",
+					kvstore.ErrTooLarge, size, e.nc.MaxPayload())
+				e.flight = &flight{txns: f.txns}
+				e.rollBack(false)
+				e.dismiss(t)
+				return false
+			}
+			i++
+		}
+	}
+	return true
+}
+
+// dismiss answers a transaction that was rolled back with its error.
+func (e *engine) dismiss(t *txn) {
+	e.again = slices.DeleteFunc(e.again, func(other *txn) bool { return other == t })
+	t.finish(result{err: t.err})
 }
 
 // board makes sure that no caller of a transaction that writes has given up. One
@@ -213,7 +242,7 @@ func (e *engine) notPublished(i int, err error) {
 	f := e.flight
 	last := i == len(f.msgs)-1
 	first := i == 0
-	if f.attempts == 1 && (f.chain && first || !f.chain && (!last || errors.Is(err, nats.ErrMaxPayload))) {
+	if f.attempts == 1 && (f.chain && first || !f.chain && !last) {
 		e.refused(err) // a batch without its last message is no batch
 		return
 	}
@@ -233,33 +262,29 @@ func (e *engine) missed(err error) {
 // refused: the flight was not stored and never will be.
 func (e *engine) refused(err error) {
 	e.failed(err)
-	cause := kvstore.ErrUnavailable
-	if errors.Is(err, nats.ErrMaxPayload) {
-		cause = kvstore.ErrTooLarge
-	}
-	e.flight.finishWriters(fmt.Errorf("%w: %w", cause, err))
+	e.flight.finishWriters(fmt.Errorf("%w: %w", kvstore.ErrUnavailable, err))
 	e.rollBack(false)
 }
 
 // answered takes the answer to the flight.
-func (e *engine) answered(r reply) {
-	f := e.flight
-	if i := slices.IndexFunc(e.limbo, func(f *flight) bool { return f.id == r.flight }); i >= 0 {
+func (e *engine) answered(m *nats.Msg) {
+	f, id := e.flight, flightOf(m.Subject)
+	if i := slices.IndexFunc(e.limbo, func(f *flight) bool { return f.id == id }); i >= 0 {
 		lim := e.limbo[i]
-		if a, err := fenced.ReadAck(r.msg); err == nil {
+		if a, err := fenced.ReadAck(m); err == nil {
 			e.limbo = slices.Delete(e.limbo, i, i+1)
 			e.answeredInLimbo(lim, a)
 		}
 		return
 	}
-	if f == nil || r.flight != f.id {
+	if f == nil || id != f.id {
 		return // of a flight that was settled otherwise
 	}
 	if len(f.msgs) == 0 {
-		e.answeredQuestion(r.msg)
+		e.answeredQuestion(m)
 		return
 	}
-	a, err := fenced.ReadAck(r.msg)
+	a, err := fenced.ReadAck(m)
 	switch {
 	case err != nil && !errors.Is(err, fenced.ErrNoResponder):
 		e.unknown()
@@ -309,15 +334,18 @@ func (e *engine) answeredQuestion(m *nats.Msg) {
 	e.commit(0)
 }
 
+// conflictWait is half the longest wait after a first conflict; it doubles with
+// each further one in a row. A winner's commits come in bursts, and running
+// closures between them is wasted.
+const conflictWait = 100 * time.Microsecond
+
 // lost: another instance was faster; its commit is at least at this revision.
 func (e *engine) lost(to kvstore.Revision) {
 	e.stats.conflicts.Add(1)
 	e.conflicts++
-	if e.conflicts > 2 {
-		longest := min(time.Millisecond<<min(e.conflicts, 6), 50*time.Millisecond)
-		e.notBefore = time.Now().Add(rand.N(longest))
-		time.AfterFunc(time.Until(e.notBefore), func() { e.post(func() {}) })
-	}
+	longest := conflictWait << min(e.conflicts, 8)
+	e.notBefore = time.Now().Add(rand.N(longest))
+	time.AfterFunc(time.Until(e.notBefore), func() { e.post(func() {}) })
 	e.rollBack(true)
 	e.await(to)
 }
@@ -343,6 +371,7 @@ func (e *engine) commit(n int) {
 		if f.landed > 0 {
 			e.stats.groups.Add(1)
 			e.cost.Observe(f.chain, f.landed, time.Since(f.sentAt))
+			e.gather(f)
 		}
 	}
 	if n > 0 {
@@ -357,6 +386,27 @@ func (e *engine) commit(n int) {
 		}
 		t.finish(result{revision: t.after.Revision(), err: t.err, panic: t.panic})
 	}
+}
+
+// gather lets the next group wait a little for the callers who are answered now:
+// they tend to come back at once, and where a batch has a high price of its own,
+// half as many of twice the size are cheaper. A caller who is alone never waits.
+func (e *engine) gather(f *flight) {
+	e.expected = 0
+	if f.chain {
+		return
+	}
+	patience := e.cost.Patience(f.landed + e.pendingRows)
+	if patience == 0 {
+		return
+	}
+	e.expected, e.gatherBy = f.landed+e.pendingRows, time.Now().Add(patience)
+	time.AfterFunc(patience, func() { e.post(func() {}) })
+}
+
+// gathering tells whether the next group is still waiting.
+func (e *engine) gathering() bool {
+	return e.pendingRows < e.expected && time.Now().Before(e.gatherBy)
 }
 
 // publish shows commits to readers and watchers.

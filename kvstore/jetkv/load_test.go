@@ -134,8 +134,8 @@ func (c *calls) check(v kvstore.View) {
 	c.t.Logf("%d calls, %d carried out with unknown outcome", len(c.errs), unknown)
 }
 
-// run makes calls on stores, n of them at a time, until the function that it
-// returns is called, which waits for the last answers.
+// run makes calls on stores, n of them at a time, until they are closed or the
+// function that it returns is called, which waits for the last answers.
 func (c *calls) run(n int, stores ...kvstore.Store) (stop func()) {
 	var wg sync.WaitGroup
 	ctx, stopping := within(c.t), make(chan struct{})
@@ -147,7 +147,10 @@ func (c *calls) run(n int, stores ...kvstore.Store) (stop func()) {
 					return
 				default:
 				}
-				if err := c.do(ctx, stores[i%len(stores)], kvstore.UpdateOptions{}); errors.Is(err, context.DeadlineExceeded) {
+				switch err := c.do(ctx, stores[i%len(stores)], kvstore.UpdateOptions{}); {
+				case errors.Is(err, kvstore.ErrClosed):
+					return
+				case errors.Is(err, context.DeadlineExceeded):
 					c.t.Errorf("a call took all the time there is: %v", err)
 					return
 				}
@@ -264,10 +267,12 @@ func TestInstanceIsReopenedUnderLoad(t *testing.T) {
 		ended := c.run(16, leaves)
 		c.more(200)
 		leaves.stop()
-		if _, err := leaves.Update(t.Context(), kvstore.UpdateOptions{}, func(*kvstore.Tx) error { return nil }); !errors.Is(err, kvstore.ErrClosed) {
-			t.Errorf("call after the end: got %v, want ErrClosed", err)
-		}
 		ended()
+		for range 10_000 { // more than can wait in a line that nobody serves
+			if err := kvtest.Increment(t.Context(), leaves, kvstore.UpdateOptions{}, ownKey(0)); !errors.Is(err, kvstore.ErrClosed) {
+				t.Fatalf("call after the end: got %v, want ErrClosed", err)
+			}
+		}
 	}
 	stop()
 	c.check(agree(t, node.Connect(t), o, stays))

@@ -16,7 +16,7 @@ import (
 // server's and the KV tools'; values are exactly the caller's bytes, so what
 // belongs to the row besides travels here.
 const (
-	// headerTxn names the transaction: <instance>.<number>. All messages of a
+	// headerTxn names the transaction: <instance>.<life>.<number>. All messages of a
 	// transaction carry it; it decides what became of a commit whose
 	// acknowledgement was lost.
 	headerTxn = "Zlink-Txn"
@@ -130,10 +130,11 @@ func one(h nats.Header, name string) string {
 
 // writer is the instance part of a transaction id.
 func writer(txn string) string {
-	if i := strings.LastIndexByte(txn, '.'); i >= 0 {
-		return txn[:i]
+	instance, _, named := strings.Cut(txn, ".")
+	if !named {
+		return ""
 	}
-	return ""
+	return instance
 }
 
 // apply carries the record out on a state and returns its entry, if it has one.

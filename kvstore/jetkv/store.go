@@ -2,6 +2,7 @@ package jetkv
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,6 +78,7 @@ type Store struct {
 
 	winner atomic.Pointer[rival]
 
+	life   string  // random, of this Store
 	txns   uint64  // owned by the engine
 	loaded *loaded // by Open, for Run
 }
@@ -124,7 +126,7 @@ func newStore(o Options) (*Store, error) {
 		opts: o, log: o.Logger.With("bucket", o.Bucket), nc: o.Conn,
 		prefix: subjectPrefix(o.Bucket), stream: streamName(o.Bucket), api: "$JS.API.",
 		server: newServerClock(), queue: make(chan *txn, o.MaxPending),
-		wake: make(chan struct{}, 1), closed: make(chan struct{}),
+		wake: make(chan struct{}, 1), closed: make(chan struct{}), life: rand.Text()[:8],
 	}
 	if s.clock = o.Clock; s.clock == nil {
 		s.clock = s.server

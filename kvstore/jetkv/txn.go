@@ -136,8 +136,9 @@ func (r result) unwrap() (kvstore.Revision, error) {
 	return r.revision, r.err
 }
 
-// txnID names a transaction of this instance.
+// txnID names a transaction of this instance and of this life of it: ids do not
+// come back, although an instance may restart under its name.
 func (s *Store) txnID() string {
 	s.txns++
-	return s.opts.InstanceID + "." + strconv.FormatUint(s.txns, 36)
+	return s.opts.InstanceID + "." + s.life + "." + strconv.FormatUint(s.txns, 36)
 }

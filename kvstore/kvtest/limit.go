@@ -58,14 +58,13 @@ func keysAreAnyBytes(e *env) {
 func valuesOfAnySize(e *env) {
 	stores := e.instances()
 	values := [][]byte{nil, {}, {0}, []byte("x"), bytes.Repeat([]byte{0xff, 0, '\r', '\n'}, 1<<18)}
-	var rev kvstore.Revision
 	for i, value := range values {
-		rev = e.update(stores[i%len(stores)], func(tx *kvstore.Tx) error {
+		e.update(stores[i%len(stores)], func(tx *kvstore.Tx) error {
 			_, err := tx.Put(Key("a", fmt.Sprint(i)), bytes.Clone(value), 0)
 			return err
 		})
 	}
-	rev = e.update(e.store, func(tx *kvstore.Tx) error { // together in one commit as well
+	rev := e.update(e.store, func(tx *kvstore.Tx) error { // together in one commit as well
 		for i, value := range values {
 			if _, err := tx.Put(Key("b", fmt.Sprint(i)), bytes.Clone(value), 0); err != nil {
 				return err
