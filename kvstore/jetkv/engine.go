@@ -270,15 +270,15 @@ func (e *engine) runAgain() {
 // accept runs a transaction on the head and puts it into the next group.
 func (e *engine) accept(t *txn) {
 	switch {
-	case t.stage.Load() == stageGivenUp:
-		return
 	case t.ctx.Err() != nil:
-		return // its caller is about to give up
+		return // its caller gives up, or has
 	case t.opts.Request != "" && e.mayBeDone(t):
 		t.finish(result{err: errDoneElsewhere})
 		return
 	}
-	t.run(e.head, e.clock.Now(), e.limits)
+	if !t.tryRun(e.head, e.clock.Now(), e.limits) {
+		return
+	}
 	if len(t.writes) > 0 {
 		if e.mustWait(t.writes) {
 			e.stats.blocked.Add(1)

@@ -2,6 +2,7 @@ package jetkv_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -12,7 +13,7 @@ func TestMain(m *testing.M) {
 	// A check of a property opens stores on a server; the 100 of the default
 	// would take half a minute. The command line still wins.
 	if err := flag.Set("rapid.checks", "15"); err != nil {
-		println(err.Error())
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)

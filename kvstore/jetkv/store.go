@@ -78,6 +78,7 @@ type Store struct {
 
 	winner atomic.Pointer[rival]
 
+	shrunk bool    // the log ends before HistoryFrom: it is not the one that was meant
 	life   string  // random, of this Store
 	txns   uint64  // owned by the engine
 	loaded *loaded // by Open, for Run
@@ -174,6 +175,11 @@ func (s *Store) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.shrunk = s.opts.HistoryFrom > l.state.Revision(); s.shrunk {
+		s.log.Error("the log ends before the revision up to which changes were published: the bucket was "+
+			"restored from an older copy", "op", "open", "revision", uint64(l.state.Revision()),
+			"published", uint64(s.opts.HistoryFrom))
+	}
 	from = min(from, l.state.Revision())
 	s.loaded = l
 	s.released.Store(uint64(from))
@@ -211,6 +217,9 @@ func (s *Store) View(ctx context.Context, o kvstore.ReadOptions) (kvstore.View, 
 
 // Watch implements kvstore.Store.
 func (s *Store) Watch(after kvstore.Revision) (*kvstore.Watcher, error) {
+	if after > 0 && after == s.opts.HistoryFrom && s.shrunk {
+		return nil, kvstore.ErrResync
+	}
 	return s.history.Watch(after)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -25,6 +26,8 @@ type txn struct {
 	// stage lets the caller give up before the transaction is sent and not
 	// after: whoever changes it first wins.
 	stage atomic.Int32
+	mu    sync.Mutex // held while the closure runs
+	left  bool       // guarded by mu; the caller has gone: the closure must not run
 
 	// What the last run of the closure left, owned by the engine.
 	id     string
@@ -51,6 +54,26 @@ type result struct {
 }
 
 func (t *txn) finish(r result) { t.done <- r }
+
+// leave is for a caller whose time is over. It returns whether the transaction is
+// known not to be sent. The closure does not run any more from here on.
+func (t *txn) leave() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = true
+	return t.stage.CompareAndSwap(stageWaiting, stageGivenUp)
+}
+
+// tryRun runs the closure, unless its caller has left.
+func (t *txn) tryRun(head *kvstore.State, now kvstore.Instant, limits kvstore.Limits) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.left {
+		return false
+	}
+	t.run(head, now, limits)
+	return true
+}
 
 // run runs the closure on a state that only the engine writes.
 func (t *txn) run(head *kvstore.State, now kvstore.Instant, limits kvstore.Limits) {
@@ -94,6 +117,11 @@ func (s *Store) Update(ctx context.Context, o kvstore.UpdateOptions, fn func(*kv
 	}
 	t := &txn{ctx: ctx, opts: o, fn: fn, done: make(chan result, 1), since: s.committed.Load().Revision()}
 	select {
+	case <-s.closed:
+		return 0, kvstore.ErrClosed
+	default:
+	}
+	select {
 	case s.queue <- t:
 	default:
 		s.stats.overloaded.Add(1)
@@ -110,7 +138,7 @@ func (s *Store) Update(ctx context.Context, o kvstore.UpdateOptions, fn func(*kv
 
 // giveUp answers a caller whose time is over.
 func (s *Store) giveUp(t *txn) (kvstore.Revision, error) {
-	withdrawn := t.stage.CompareAndSwap(stageWaiting, stageGivenUp)
+	withdrawn := t.leave()
 	select {
 	case r := <-t.done: // it was settled in the meantime
 		return r.unwrap()

@@ -1,0 +1,54 @@
+package jetkv_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/zlink/zlink-nats/kvstore/jetkv"
+	"github.com/zlink/zlink-nats/testenv"
+)
+
+// failures are the findings that are not fine, each with what mends it.
+func failures(t testing.TB, node *testenv.Node, o jetkv.Options) (all []string) {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	found := jetkv.Check(within(t), node.Connect(t), o)
+	if len(found) < 3 {
+		t.Errorf("only %d findings: %+v", len(found), found)
+	}
+	for _, f := range found {
+		if f.Name == "" || f.Detail == "" || (!f.OK && f.Mend == "") {
+			t.Errorf("finding %+v", f)
+		}
+		if !f.OK {
+			all = append(all, f.Name+": "+f.Mend)
+		}
+	}
+	return all
+}
+
+func TestCheckFindsWhatHasToBeMended(t *testing.T) {
+	t.Parallel()
+	node := testenv.Server(t, testenv.ServerOptions{})
+	o := jetkv.Options{Bucket: bucketName()}
+	if got := failures(t, node, o); got != nil {
+		t.Errorf("before the bucket is there: %q", got)
+	}
+	open(t, node.Connect(t), o).stop()
+	if got := failures(t, node, o); got != nil {
+		t.Errorf("good bucket: %q", got)
+	}
+	clientDrift(t, node, o.Bucket)
+	if got := strings.Join(failures(t, node, o), "\n"); !strings.Contains(got, "nats stream edit KV_"+o.Bucket) {
+		t.Errorf("drifted bucket: %q", got)
+	}
+	small := testenv.Server(t, testenv.ServerOptions{MaxPayload: 1 << 20, MaxBatchSize: 100})
+	open(t, small.Connect(t), o).stop()
+	got := strings.Join(failures(t, small, o), "\n")
+	for _, want := range []string{"max_payload", "max_msgs"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("small server: %q lacks %q", got, want)
+		}
+	}
+}
