@@ -12,7 +12,11 @@
 // Errors are requests that could not be carried out.
 //
 // Rows are records: a version and a body in CBOR. A row that cannot be understood
-// is a *kvstore.DataLostError in every rule that meets it, never an answer.
+// is a *kvstore.DataLostError in every rule that meets it, never an answer. A list
+// meets it in the page that would contain it: a page with its full number of items
+// before the row is answered, and the next one is not. A row that is damaged so far
+// that its owner cannot be told might hold any entry spot id and be anybody's: it is
+// met by every claim of an entry spot id and by every removal of an owner's rows.
 // Facts that follow from rows are not stored: whether a row is live, who holds an
 // entry spot id, which rows an owner has. [Schema] declares the indexes that make
 // them cheap.
@@ -23,9 +27,11 @@
 //     reads and answers.
 //   - A generation is the revision of the write that begins it.
 //   - Rules never change the request.
-//   - [Events] depends on the commit alone: every instance derives the same events.
+//   - [Events] depends on the commit alone: every instance derives the same events,
+//     but for their store times.
 //
-// Not guaranteed: anything about requests that were not validated.
+// Not guaranteed: anything about requests that were not validated; that a page of a
+// single item keeps to [MaxPageBytes].
 //
 // # Concurrency
 //

@@ -6,10 +6,14 @@ import "github.com/zlink/zlink-nats/kvstore"
 // a key: no other descriptor has it whose owner is live. An empty id is free.
 //
 // An id is one identity in the whole store. It is held by being in a descriptor
-// and by nothing else, so there is no row of its own that could disagree.
+// and by nothing else, so there is no row of its own that could disagree. A row of
+// which nobody can tell whether it holds the id is a *kvstore.DataLostError.
 func entrySpotFree(v kvstore.View, id string, claimant kvstore.Key) (bool, error) {
 	if id == "" {
 		return true, nil
+	}
+	if err := checkReadable(v, indexEntrySpot); err != nil {
+		return false, err
 	}
 	for r := range v.Index(indexEntrySpot, id) {
 		if r.Key == claimant {

@@ -26,10 +26,14 @@ type Event struct {
 const leaseScope = "owner"
 
 // Events derives the events of a commit, in the order in which they are pushed.
-// It is a pure function of the commit, so that every instance derives the same.
+// It is a pure function of the commit, so that every instance derives the same,
+// but for their store times: [kvstore.Commit.Time] is the server's in the instances
+// that followed the commit, and the writer's estimate of it in the one that made it.
 //
 // A row that cannot be decoded yields no event: the error, which may join several
-// *kvstore.DataLostError, says which; the events are complete but for them.
+// *kvstore.DataLostError, says which; the events are complete but for them. A row
+// whose owner cannot be told is named whenever a lease ends, since its liveness may
+// end as well.
 func Events(c *kvstore.Commit) ([]Event, error) {
 	b := eventBuilder{commit: c}
 	for _, e := range c.Entries {
@@ -50,6 +54,8 @@ type eventBuilder struct {
 	damaged []error
 	// written holds the owned rows that the commit wrote so far; nil for removed.
 	written map[kvstore.Key]*kvstore.Row
+	// searched is true once the unreadable rows before the commit are in damaged.
+	searched bool
 }
 
 func (b *eventBuilder) head(rev kvstore.Revision, kind wire.EventKind, change wire.ChangeType) wire.EventHead {
@@ -119,6 +125,7 @@ func (b *eventBuilder) leaseEnd(e kvstore.Entry, change wire.ChangeType) {
 		b.damaged = append(b.damaged, err)
 		return
 	}
+	b.unreadable()
 	for _, r := range b.holders(l.OwnerToken) {
 		k, _ := splitOwned(r.Key) // only owned rows carry tokens
 		b.owned(k, e.Revision, wire.ChangeExpired, nil)
@@ -135,6 +142,22 @@ func (b *eventBuilder) ownerLease(e kvstore.Entry, change wire.ChangeType, value
 	})
 }
 
+// unreadable notes the rows before the commit that may carry any token. Those that
+// the commit writes are noted as it comes to them.
+func (b *eventBuilder) unreadable() {
+	if b.searched {
+		return
+	}
+	b.searched = true
+	for r := range b.commit.Before.View(0).Index(indexOwner, unreadableValue) {
+		if _, ok := b.written[r.Key]; ok {
+			continue
+		}
+		_, err := headOf(r)
+		b.damaged = append(b.damaged, err)
+	}
+}
+
 // holders lists the rows that carry a token at this point of the commit, in key
 // order.
 func (b *eventBuilder) holders(t wire.OwnerToken) []*kvstore.Row {
@@ -148,7 +171,7 @@ func (b *eventBuilder) holders(t wire.OwnerToken) []*kvstore.Row {
 		if r == nil {
 			continue
 		}
-		if h, ok := headOf(r); ok && h.token == t {
+		if h, err := headOf(r); err == nil && h.token == t {
 			rows = append(rows, r)
 		}
 	}

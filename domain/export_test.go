@@ -31,8 +31,8 @@ type LeaseRecord = leaseRecord
 // HeadOf returns what indexes and stamps are made of; zero values when the row has
 // none.
 func HeadOf(r *kvstore.Row) (token wire.OwnerToken, entrySpotID string) {
-	h, ok := headOf(r)
-	if !ok {
+	h, err := headOf(r)
+	if err != nil {
 		return wire.OwnerToken{}, ""
 	}
 	return h.token, h.entrySpotID

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -16,11 +17,11 @@ type recordHead struct {
 	entrySpotID string
 }
 
-// headOf reads the head of a record; false when it has none.
-func headOf(r *kvstore.Row) (h recordHead, ok bool) {
+// headOf reads the head of a record or returns a *kvstore.DataLostError.
+func headOf(r *kvstore.Row) (h recordHead, err error) {
 	body, err := recordBody(r.Value)
 	if err != nil {
-		return h, false
+		return h, lost(r, err)
 	}
 	s := skimmer{rest: body}
 	for pairs := s.open(majorMap); pairs > 0 && !s.broken; pairs-- {
@@ -35,7 +36,10 @@ func headOf(r *kvstore.Row) (h recordHead, ok bool) {
 			s.skip()
 		}
 	}
-	return h, !s.broken && h.token.OwnerID != "" && h.token.LeaseGeneration != 0
+	if s.broken || h.token.OwnerID == "" || h.token.LeaseGeneration == 0 {
+		return h, lost(r, errors.New("record without a legible owner token"))
+	}
+	return h, nil
 }
 
 // Major types of CBOR items, and one item.

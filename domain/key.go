@@ -21,6 +21,9 @@ const (
 	indexOwner = "owner"
 	// indexEntrySpot lists the mesh nodes that have an entry spot id, under the id.
 	indexEntrySpot = "entry-spot"
+	// unreadableValue is the value, in both, of the rows that no other can be told
+	// of: values of tokens and entry spot ids are never empty.
+	unreadableValue = ""
 )
 
 // LeaseKey is the key of an owner's lease.

@@ -102,9 +102,14 @@ func checkCapability(o *wire.ObjectCapability, seen map[typeKey]bool) error {
 }
 
 func (c *checks) channelWeights(field string, weights map[string]uint32) {
+	var least string
+	var first error // of the least name, so that a request always gets the same answer
 	for name, weight := range weights {
-		c.named(field, name, checkChannelWeight(name, weight))
+		if err := checkChannelWeight(name, weight); err != nil && (first == nil || name < least) {
+			least, first = name, err
+		}
 	}
+	c.named(field, least, first)
 }
 
 func checkChannelWeight(name string, weight uint32) error {

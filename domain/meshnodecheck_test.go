@@ -163,3 +163,13 @@ func TestEncodedDescriptorIsAtMostOneMiB(t *testing.T) {
 	wantInvalid(t, checkNode(grown(names, rest)), "")
 	wantTooLarge(t, checkNode(grown(names, rest+"x")), "descriptor", limit, limit+1)
 }
+
+// TestBadChannelWeightIsNamedAlike: the names are in a map, which has no order.
+func TestBadChannelWeightIsNamedAlike(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		wantInvalid(t, checkNode(func(d *wire.MeshNodeDescriptor) {
+			d.ChannelWeights = map[string]uint32{"d": 10_001, "a": 1, "c": 10_002, "b": 10_001}
+		}), "descriptor.channelWeights.b")
+	}
+}

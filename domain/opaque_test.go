@@ -183,3 +183,40 @@ func TestCountRowsLeavesOpaqueOnesOut(t *testing.T) {
 	rows, leases = domain.CountRows(w.view())
 	want(t, []int{rows, leases}, []int{1, 0})
 }
+
+func TestExpiredOpaqueRowIsLikeNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	short := mutation("k", "v")
+	short.Retention = 20
+	first := w.opaque(nil, short).PutVersions[0].Version
+	w.at(20)
+	want(t, w.opaque([]wire.StoreCondition{missing("k")}, deletion("k")).Kind, wire.KindApplied)
+	second := w.opaque(nil, short).PutVersions[0].Version
+	w.at(40)
+	third := w.opaque(nil, short).PutVersions[0].Version
+	if first == second || second == third || first == third {
+		t.Errorf("versions %s, %s, %s came back", first, second, third)
+	}
+}
+
+func TestScanShowsItsInstant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	put(w, "a", "v")
+	short := mutation("b", "v")
+	short.Retention = 20
+	w.opaque(nil, short)
+	v := w.view()
+	_, next, err := domain.ScanOpaque(v, &wire.StoreScanRequest{}, "", domain.Page{Items: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.at(20)
+	w.expire()
+	want(t, w.scan(""), []string{"a"})
+	items, _, err := domain.ScanOpaque(v, &wire.StoreScanRequest{}, next, domain.Page{Items: 1})
+	if err != nil || len(items) != 1 || string(items[0].Key) != "b" || items[0].ExpiresAt != t0+20 {
+		t.Errorf("items %+v, error %v, want b as it was", items, err)
+	}
+}

@@ -16,24 +16,27 @@ const (
 	maxOpaqueWriteBytes = 4 << 20
 )
 
-// ValidateStoreRead checks a request of store.read.
+// ValidateStoreRead checks a request of store.read. It returns *wire.InvalidError,
+// or *wire.TooLargeError for a key that is too long.
 func ValidateStoreRead(req *wire.StoreReadRequest) error {
 	var c checks
 	c.opaqueKey("key", req.Key)
 	return c.err
 }
 
-// ValidateStoreScan checks a request of store.scan.
+// ValidateStoreScan checks a request of store.scan. It returns *wire.InvalidError,
+// or *wire.TooLargeError for a prefix that is too long.
 func ValidateStoreScan(req *wire.StoreScanRequest) error {
 	var c checks
-	c.that(len(req.Prefix) <= maxOpaqueKeyBytes, "prefix", bytesGot(len(req.Prefix)), "0..1024 bytes")
+	c.size("prefix", len(req.Prefix), maxOpaqueKeyBytes)
 	c.cursor("cursor", req.Cursor)
 	c.uint("limit", req.Limit, 1, MaxPageItems)
 	return c.err
 }
 
 func (c *checks) opaqueKey(field string, key []byte) {
-	c.that(len(key) >= 1 && len(key) <= maxOpaqueKeyBytes, field, bytesGot(len(key)), "1..1024 bytes")
+	c.that(len(key) >= 1, field, "", "1..1024 bytes")
+	c.size(field, len(key), maxOpaqueKeyBytes)
 }
 
 // ValidateStoreWrite checks a request of store.write against the limits of the

@@ -12,10 +12,14 @@ import (
 // nothing is removed once it is no longer live.
 //
 // Reads: the lease and the rows removed. Writes: these rows. Cost: proportional to
-// them. Errors: *kvstore.DataLostError and those of tx.Delete.
+// them. Errors: those of tx.Delete, and *kvstore.DataLostError, also for a row that
+// might be the owner's because nobody can tell whose it is.
 func RemoveOwnerBatch(tx *kvstore.Tx, req *wire.OwnerRemoveAllRequest, limit int) (removed int, more bool, err error) {
 	live, err := isLive(tx.View, req.Owner)
 	if err != nil || !live {
+		return 0, false, err
+	}
+	if err := checkReadable(tx.View, indexOwner); err != nil {
 		return 0, false, err
 	}
 	for r := range tx.IndexPrefix(indexOwner, ownerPrefix(req.Owner.OwnerID)) {

@@ -124,6 +124,34 @@ func TestRemoveAllEndsWithTheLease(t *testing.T) {
 	want(t, len(w.list()), 3)
 }
 
+func TestRowTakenOverBetweenCommitsOfRemoveAllStays(t *testing.T) { // 10
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.claim("owner-a"), w.claim("owner-b")
+	w.nodes(a, 5)
+	batch := func() (removed int, more bool) {
+		if err := w.update(func(tx *kvstore.Tx) (err error) {
+			removed, more, err = domain.RemoveOwnerBatch(tx, &wire.OwnerRemoveAllRequest{Owner: a}, 2)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return removed, more
+	}
+	if removed, more := batch(); removed != 2 || !more {
+		t.Fatalf("removed %d, more %t", removed, more)
+	}
+	taken := w.list()[1].RID
+	w.stored(wire.IntentTakeover, node(taken, b))
+	if removed, more := batch(); removed != 2 || more {
+		t.Errorf("removed %d, more %t, want the two that are left of the owner", removed, more)
+	}
+	left := w.list()
+	if len(left) != 1 || left[0].RID != taken || left[0].OwnerToken != b {
+		t.Errorf("left %+v, want the row that was taken over", left)
+	}
+}
+
 func TestRemoveAllOfDamagedRowIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -12,7 +12,9 @@ const (
 	DefaultPageItems = 100
 	// MaxPageItems is the greatest page size a request may name.
 	MaxPageItems = 1000
-	// MaxPageBytes bounds an encoded page.
+	// MaxPageBytes bounds an encoded page of more than one item. One item alone may
+	// be larger in JSON, where escaped text takes up to six times its bytes: no row
+	// is left out.
 	MaxPageBytes = 4 << 20
 
 	// pageHeadBytes is kept free for what a page holds besides its items: a
@@ -41,6 +43,9 @@ type listed[T any] struct {
 // fill takes items into a page until it is full, and returns the key to go on
 // after: empty when no further item follows. A page has at least one item if
 // there is one, however large.
+//
+// A row that is lost fails the page that it would be in. Behind a page that has its
+// number of items it only shows that the list goes on: the next page fails.
 func fill[T any](list iter.Seq2[listed[T], error], p Page) (items []T, next kvstore.Key, err error) {
 	if p.Items == 0 {
 		p.Items = DefaultPageItems
@@ -50,11 +55,11 @@ func fill[T any](list iter.Seq2[listed[T], error], p Page) (items []T, next kvst
 		m.room = min(m.room, p.Bytes-pageHeadBytes)
 	}
 	for l, err := range list {
-		if err != nil {
-			return nil, "", err
-		}
 		if len(items) == int(p.Items) {
 			return items, next, nil
+		}
+		if err != nil {
+			return nil, "", err
 		}
 		items = append(items, l.item)
 		if fits, err := measure(&m, items, l.row); err != nil {

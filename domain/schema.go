@@ -3,7 +3,8 @@ package domain
 import "github.com/zlink/zlink-nats/kvstore"
 
 // Schema returns what a store has to know about the rows of this package: rows by
-// the token they carry, mesh nodes by their entry spot id, and change stamps.
+// the token they carry, mesh nodes by their entry spot id, and change stamps. Rows
+// of which that cannot be told are listed as well, under a value of their own.
 func Schema() *kvstore.Schema { return &kvstore.Schema{Index: indexesOf, Stamp: stampsOf} }
 
 // indexesOf is the Index function of the schema.
@@ -11,13 +12,26 @@ func indexesOf(r *kvstore.Row) []kvstore.IndexEntry {
 	if _, ok := splitOwned(r.Key); !ok {
 		return nil
 	}
-	h, ok := headOf(r)
-	if !ok {
-		return nil
+	h, err := headOf(r)
+	if err != nil {
+		return []kvstore.IndexEntry{
+			{Index: indexOwner, Value: unreadableValue}, {Index: indexEntrySpot, Value: unreadableValue},
+		}
 	}
 	entries := []kvstore.IndexEntry{{Index: indexOwner, Value: ownerValue(h.token)}}
 	if h.entrySpotID != "" {
 		entries = append(entries, kvstore.IndexEntry{Index: indexEntrySpot, Value: h.entrySpotID})
 	}
 	return entries
+}
+
+// checkReadable returns the *kvstore.DataLostError of a row that could not be
+// placed in an index. Such a row could be under any value, so whoever concludes
+// something from what is not under a value has to ask.
+func checkReadable(v kvstore.View, index string) error {
+	for r := range v.Index(index, unreadableValue) {
+		_, err := headOf(r)
+		return err
+	}
+	return nil
 }

@@ -51,8 +51,8 @@ func stampsOf(e kvstore.Entry) []kvstore.Stamp {
 	if e.Key.HasPrefix(kvstore.Prefix(FamilyLease)) {
 		s := kvstore.Stamp{Scope: stampScope(wire.StampOwnerLease, "")}
 		if e.Row != nil {
-			h, ok := headOf(e.Row)
-			if !ok {
+			h, err := headOf(e.Row)
+			if err != nil {
 				return nil
 			}
 			s.Revision = kvstore.Revision(h.token.LeaseGeneration)

@@ -98,3 +98,12 @@ func (w *world) expire() {
 		w.t.Fatal(err)
 	}
 }
+
+func TestStampOfWhatNeverChangedIsZero(t *testing.T) { // P-01
+	t.Parallel()
+	w := newWorld(t)
+	put(w, "k", "v")
+	for _, kind := range wire.StampKind("").Values() {
+		want(t, w.stamp(wire.StampKind(kind), ""), 0)
+	}
+}

@@ -87,16 +87,17 @@ func meshesOf(v kvstore.View, rows iter.Seq[*kvstore.Row], liveOnly bool) iter.S
 	return func(yield func(listed[wire.TopologyMesh], error) bool) {
 		var mesh listed[wire.TopologyMesh] // the one being summed up, if its row is there
 		for r := range rows {
-			n, err := decodeNode(v, r)
-			if err != nil {
-				yield(listed[wire.TopologyMesh]{}, err)
-				return
-			}
-			if mesh.row != nil && mesh.item.MeshName != n.MeshName {
+			// The mesh before is complete, whatever the row turns out to be.
+			if k, _ := splitOwned(r.Key); mesh.row != nil && mesh.item.MeshName != k.scope {
 				if !yield(mesh, nil) {
 					return
 				}
 				mesh = listed[wire.TopologyMesh]{}
+			}
+			n, err := decodeNode(v, r)
+			if err != nil {
+				yield(listed[wire.TopologyMesh]{}, err)
+				return
 			}
 			if n.live || !liveOnly {
 				addNode(&mesh.item, n)

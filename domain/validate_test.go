@@ -158,7 +158,7 @@ func TestOpaqueRequests(t *testing.T) { // X-05
 	t.Parallel()
 	long := wire.Bytes(strings.Repeat("k", 1024))
 	wantInvalid(t, domain.ValidateStoreRead(&wire.StoreReadRequest{Key: long}), "")
-	wantInvalid(t, domain.ValidateStoreRead(&wire.StoreReadRequest{Key: append(long, 'k')}), "key")
+	wantTooLarge(t, domain.ValidateStoreRead(&wire.StoreReadRequest{Key: append(long, 'k')}), "key", 1024, 1025)
 	wantInvalid(t, domain.ValidateStoreRead(&wire.StoreReadRequest{Key: wire.Bytes{}}), "key")
 	for name, tt := range map[string]struct {
 		req   wire.StoreScanRequest
@@ -166,7 +166,6 @@ func TestOpaqueRequests(t *testing.T) { // X-05
 	}{
 		"everything":         {wire.StoreScanRequest{Limit: 1}, ""},
 		"longest prefix":     {wire.StoreScanRequest{Prefix: long, Limit: 1000}, ""},
-		"prefix too long":    {wire.StoreScanRequest{Prefix: append(long, 'k'), Limit: 1}, "prefix"},
 		"limit 0 is not all": {wire.StoreScanRequest{}, "limit"},
 		"limit too great":    {wire.StoreScanRequest{Limit: 1001}, "limit"},
 		"cursor too long":    {wire.StoreScanRequest{Limit: 1, Cursor: strings.Repeat("x", 4097)}, "cursor"},
@@ -176,6 +175,7 @@ func TestOpaqueRequests(t *testing.T) { // X-05
 			wantInvalid(t, domain.ValidateStoreScan(&tt.req), tt.field)
 		})
 	}
+	wantTooLarge(t, domain.ValidateStoreScan(&wire.StoreScanRequest{Prefix: append(long, 'k'), Limit: 1}), "prefix", 1024, 1025)
 }
 
 func TestOpaqueWriteRequests(t *testing.T) {
@@ -197,7 +197,6 @@ func TestOpaqueWriteRequests(t *testing.T) { // X-04
 		"key twice in conditions":  {request{Conditions: []wire.StoreCondition{missing("k"), missing("l"), hasVersion("k", "1")}}, "conditions[2].key"},
 		"key twice in mutations":   {request{Mutations: []wire.StoreMutation{mutation("k", "v"), deletion("k")}}, "mutations[1].key"},
 		"empty key in conditions":  {request{Conditions: []wire.StoreCondition{missing("")}}, "conditions[0].key"},
-		"key too long":             {request{Mutations: []wire.StoreMutation{deletion(strings.Repeat("k", 1025))}}, "mutations[0].key"},
 		"put without bytes":        {request{Mutations: []wire.StoreMutation{noBytes}}, "mutations[0].bytes"},
 		"put with no retention":    {request{Mutations: []wire.StoreMutation{retained}}, "mutations[0].retentionMs"},
 		"delete with bytes":        {request{Mutations: []wire.StoreMutation{deleteBytes}}, "mutations[0].bytes"},
@@ -238,7 +237,12 @@ func TestOpaqueWriteSizes(t *testing.T) { // X-04
 	check := func(mutations ...wire.StoreMutation) error {
 		return domain.ValidateStoreWrite(&wire.StoreWriteRequest{Mutations: mutations}, 10)
 	}
-	wantInvalid(t, check(mutation("k", mib)), "")
+	long := strings.Repeat("k", 1024)
+	wantInvalid(t, check(deletion(long), mutation("k", mib)), "")
+	wantTooLarge(t, check(deletion("k"), deletion(long+"k")), "mutations[1].key", 1024, 1025)
+	wantTooLarge(t, domain.ValidateStoreWrite(&wire.StoreWriteRequest{
+		Conditions: []wire.StoreCondition{missing(long + "k")},
+	}, 10), "conditions[0].key", 1024, 1025)
 	wantTooLarge(t, check(mutation("a", "v"), mutation("k", mib+"x")), "mutations[1].bytes", 1<<20, 1<<20+1)
 	four := []wire.StoreMutation{mutation("a", mib), mutation("b", mib), mutation("c", mib)}
 	wantInvalid(t, check(append(four, mutation("d", mib[4:]))...), "")

@@ -12,8 +12,12 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
+// errStopping is how a request ends that the instance gives up because it stops.
+var errStopping = context.Canceled
+
 // refusals pairs the sentinels of the store with the protocol's codes. The first that an error matches counts: an unknown
-// outcome wraps the cause of the doubt, which must not be taken for a promise that nothing was written.
+// outcome wraps the cause of the doubt, which must not be taken for a promise that nothing was written. A store does not tell a
+// passed deadline from a context that was cancelled, as contexts are when the instance stops.
 var refusals = []struct {
 	err  error
 	code wire.Code
@@ -26,6 +30,7 @@ var refusals = []struct {
 	{kvstore.ErrUnavailable, wire.CodeUnavailable},
 	{kvstore.ErrExhausted, wire.CodeUnavailable},
 	{kvstore.ErrClosed, wire.CodeUnavailable},
+	{errStopping, wire.CodeUnavailable},
 	{kvstore.ErrDeadline, wire.CodeDeadlineExceeded},
 }
 
@@ -50,10 +55,18 @@ func detail(err error) wire.ErrorDetail {
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {
 			d.Code = r.code
+			if r.err == errStopping {
+				d.Message = "the instance is stopping"
+			}
 			return d
 		}
 	}
 	return d
+}
+
+// deadlinePassed tells whether an error says that the deadline came and nothing else.
+func deadlinePassed(err error) bool {
+	return err != nil && detail(err).Code == wire.CodeDeadlineExceeded
 }
 
 // oneLine makes a header value of a text.

@@ -47,6 +47,19 @@ func (s *Service) commit(ctx context.Context, patience time.Duration, op subject
 	return res, err
 }
 
+// What another instance answers at its deadline (that nothing was written, or how much was) has to be here before ours: it gets
+// one forwardShare-th of the time less, at most forwardMargin.
+const (
+	forwardShare  = 10
+	forwardMargin = kvstore.Instant(200) // milliseconds
+)
+
+// forwardDeadline is the deadline of a request that another instance is to answer.
+func (s *Service) forwardDeadline(r *request) kvstore.Instant {
+	left := r.deadline - s.store.Clock().Now()
+	return r.deadline - max(1, min(left/forwardShare, forwardMargin))
+}
+
 // forward sends a request to one instance and returns its reply. It returns kvstore.ErrDeadline when the reply did not come
 // before the context ended, and any other error when the request certainly was not taken.
 func (s *Service) forward(ctx context.Context, instance string, op subjects.Operation, r *request, id string) (*nats.Msg, error) {
@@ -54,7 +67,7 @@ func (s *Service) forward(ctx context.Context, instance string, op subjects.Oper
 	if header == nil {
 		header = nats.Header{}
 	}
-	header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(r.deadline), 10)}
+	header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(s.forwardDeadline(r)), 10)}
 	delete(header, headerRequest)
 	if id != "" {
 		header[headerRequest] = []string{id}
@@ -63,7 +76,7 @@ func (s *Service) forward(ctx context.Context, instance string, op subjects.Oper
 		Subject: s.prefix.Instance(instance, op), Header: header, Data: r.data,
 	})
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w: no reply from instance %q", kvstore.ErrDeadline, instance)
+		err = fmt.Errorf("%w: no reply from instance %q: %w", kvstore.ErrDeadline, instance, ctx.Err())
 	}
 	return reply, err
 }

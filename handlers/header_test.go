@@ -30,7 +30,9 @@ func TestMalformedHeadersAreNamed(t *testing.T) {
 		{"no such encoding", "Content-Type", "text/plain"},
 		{"no number", "Zlink-Deadline", "soon"},
 		{"no whole number", "Zlink-Deadline", "1.5"},
-		{"negative", "Zlink-Deadline", "-1"},
+		{"sign without digits", "Zlink-Deadline", "-"},
+		{"two signs", "Zlink-Deadline", "--1"},
+		{"above 2^63-1", "Zlink-Deadline", "9223372036854775808"},
 		{"empty", "Zlink-Deadline", ""},
 		{"above 2^63-1", "Zlink-Min-Revision", "9223372036854775808"},
 		{"not decimal", "Zlink-Min-Revision", "0x10"},
@@ -79,10 +81,15 @@ func TestDeadlineIsAnInstantOfTheStore(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil)
 	unchanged := f.unchanged()
-	for _, past := range []int64{0, testT0 - 1, testT0} {
+	for _, past := range []int64{0, -1, -1 << 62, testT0 - 1, testT0} {
 		h := headers{"Zlink-Deadline": fmt.Sprint(past)}
 		f.call(subjects.LeaseClaim, claimA, h).refused(wire.CodeDeadlineExceeded, "")
 		f.call(subjects.LeaseRead, readA, h).refused(wire.CodeDeadlineExceeded, "")
+		f.call(subjects.StatusGet, "{}", h).refused(wire.CodeDeadlineExceeded, "")
+		// Validation comes first.
+		f.call(subjects.LeaseClaim, readA, h).refused(wire.CodeInvalidArgument, "leaseTtlMs")
+		f.call(subjects.LeaseRead, "{}", h).refused(wire.CodeInvalidArgument, "ownerId")
+		f.call(subjects.TopologyList, `{"pageSize":0}`, h).refused(wire.CodeInvalidArgument, "pageSize")
 	}
 	unchanged()
 	for _, ahead := range []int64{testT0 + 60_000, 1<<63 - 1} {

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/kvstore"
@@ -17,7 +16,7 @@ func ownerEndpoints() []*endpoint {
 }
 
 // removeAll removes an owner's rows in several commits. What was removed when the deadline comes is a result; after any other
-// failure between commits it would be wrong to say that nothing was written.
+// failure between commits, the end of the instance included, it would be wrong to say that nothing was written.
 func removeAll(ctx context.Context, s *Service, r *request) (result, error) {
 	req, err := decode(r, domain.ValidateOwnerRemoveAll)
 	if err != nil {
@@ -32,7 +31,7 @@ func removeAll(ctx context.Context, s *Service, r *request) (result, error) {
 			switch {
 			case err != nil && res.body == nil:
 				return res, err
-			case errors.Is(err, kvstore.ErrDeadline) && !errors.Is(err, kvstore.ErrUnknown):
+			case deadlinePassed(err):
 				return res, nil
 			case err != nil:
 				return res, inDoubt(err)

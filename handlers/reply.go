@@ -23,8 +23,9 @@ type result struct {
 // answer publishes the result or the error and returns what became of the request.
 func (s *Service) answer(e *endpoint, r *request, res result, err error) string {
 	if err == nil && res.relayed != nil {
-		s.publish(e, &nats.Msg{Subject: r.replyTo, Header: res.relayed.Header, Data: res.relayed.Data})
-		return OutcomeForwarded
+		if err = s.send(e, &nats.Msg{Subject: r.replyTo, Header: res.relayed.Header, Data: res.relayed.Data}); err == nil {
+			return OutcomeForwarded
+		}
 	}
 	if err == nil {
 		if err = s.answerResult(e, r, res); err == nil {
@@ -40,11 +41,17 @@ func (s *Service) answerResult(e *endpoint, r *request, res result) error {
 	if err != nil {
 		return err
 	}
-	if s.publish(e, &nats.Msg{Subject: r.replyTo, Header: s.header(r.encoding, res.revision), Data: data}) {
+	return s.send(e, &nats.Msg{Subject: r.replyTo, Header: s.header(r.encoding, res.revision), Data: data})
+}
+
+// send publishes a reply that is not a refusal of this instance, or returns an error when it does not fit into a message. The
+// servers of two instances may differ in what fits.
+func (s *Service) send(e *endpoint, m *nats.Msg) error {
+	if s.publish(e, m) {
 		return nil
 	}
-	err = fmt.Errorf("%w: a reply of %d bytes and its headers, the server's max_payload is %d",
-		kvstore.ErrTooLarge, len(data), s.conn.MaxPayload())
+	err := fmt.Errorf("%w: a reply of %d bytes and its headers, the server's max_payload is %d",
+		kvstore.ErrTooLarge, len(m.Data), s.conn.MaxPayload())
 	if e.writes {
 		// Whoever hears "too large" takes it that nothing was written.
 		err = fmt.Errorf("%w: %w", kvstore.ErrUnknown, err)

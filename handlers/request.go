@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -27,6 +29,7 @@ type message struct {
 type request struct {
 	message
 	encoding wire.Encoding
+	arrived  kvstore.Instant
 	deadline kvstore.Instant  // when nobody waits any more
 	min      kvstore.Revision // what a read must have seen; 0: nothing
 	leader   bool             // a read first catches up with the leader
@@ -41,16 +44,14 @@ func (r *request) readHeaders(now kvstore.Instant, timeout kvstore.Instant) erro
 		r.encoding, _ = wire.DetectEncoding("", r.data)
 		return err
 	}
-	r.encoding, r.deadline = enc, now+timeout
+	r.encoding, r.arrived, r.deadline = enc, now, now+timeout
 	if len(r.header) == 0 {
 		return nil
 	}
 	if text, ok := lookup(r.header, wire.HeaderDeadline); ok {
-		n, err := number(wire.HeaderDeadline, text, "an instant in milliseconds, in decimal")
-		if err != nil {
+		if r.deadline, err = instant(wire.HeaderDeadline, text); err != nil {
 			return err
 		}
-		r.deadline = kvstore.Instant(n)
 	}
 	if text, ok := lookup(r.header, wire.HeaderMinRevision); ok {
 		n, err := number(wire.HeaderMinRevision, text, "a revision of 0..2^63-1 in decimal")
@@ -107,11 +108,31 @@ func number(header, text, want string) (uint64, error) {
 	return n, nil
 }
 
-// decode reads the payload and validates it.
+// instant reads an instant in decimal. Those before 1970 have all passed, so they are 0.
+func instant(header, text string) (kvstore.Instant, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	n, err := strconv.ParseUint(digits, 10, 63)
+	switch {
+	case err != nil:
+		return 0, &wire.InvalidError{Field: header, Got: text, Want: "an instant in milliseconds, in decimal"}
+	case negative:
+		return 0, nil
+	}
+	return kvstore.Instant(n), nil
+}
+
+// decode reads the payload and validates it; only then does it look at the deadline. Errors: *wire.InvalidError,
+// *wire.TooLargeError, kvstore.ErrDeadline.
 func decode[Req any](r *request, validate func(*Req) error) (*Req, error) {
 	req := new(Req)
 	if err := wire.Unmarshal(r.encoding, r.data, req); err != nil {
 		return nil, err
 	}
-	return req, validate(req)
+	if err := validate(req); err != nil {
+		return nil, err
+	}
+	if r.deadline <= r.arrived {
+		return nil, fmt.Errorf("%w: %d on arrival at %d", kvstore.ErrDeadline, r.deadline, r.arrived)
+	}
+	return req, nil
 }

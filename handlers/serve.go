@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/zlink/zlink-nats/kvstore"
@@ -17,9 +16,6 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 	r := &request{message: m}
 	now := s.store.Clock().Now()
 	err := r.readHeaders(now, kvstore.Instant(s.requestTimeout.Milliseconds()))
-	if err == nil && r.deadline <= now {
-		err = fmt.Errorf("%w: %d on arrival at %d", kvstore.ErrDeadline, r.deadline, now)
-	}
 	switch {
 	case err != nil:
 		s.finish(e, r, start, result{}, err)

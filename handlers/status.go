@@ -33,7 +33,7 @@ func status(ctx context.Context, s *Service, r *request) (result, error) {
 		StoreNow:     wire.Instant(v.Now()),
 		Rows:         uint32(rows),
 		Leases:       uint32(leases),
-		StoreHealthy: st.LastError == "" && st.HealthyAt > 0 && v.Now()-st.HealthyAt <= healthyFor,
+		StoreHealthy: st.Healthy && v.Now()-st.HealthyAt <= healthyFor,
 		LastError:    st.LastError,
 		Server: wire.ServerStatus{
 			Name: st.Server.Name, Version: st.Server.Version, Replicas: uint32(st.Server.Replicas),

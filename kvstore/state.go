@@ -135,6 +135,7 @@ func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
 		s.count(k, -1)
 	}
 	e := Entry{Key: k, Revision: rev, Prior: prior}
+	s.removed.Delete(Tombstone{Key: k})
 	if tombstone {
 		s.removed.Set(Tombstone{Key: k, Revision: rev})
 	}

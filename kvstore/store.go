@@ -68,9 +68,12 @@ const DefaultCommitRows = 2048
 // Status describes a store. Instants are of the store's clock.
 type Status struct {
 	Revision Revision
+	// Healthy tells whether the last attempt to commit or to follow succeeded.
+	Healthy bool
 	// HealthyAt is the instant at which the store last answered; 0 is never.
 	HealthyAt Instant
-	// LastError is the text of the last failure since the store was healthy.
+	// LastError is the text of the last failure since the store was healthy, or
+	// what is wrong with its settings.
 	LastError string
 	Server    Server
 }

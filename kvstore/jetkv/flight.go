@@ -388,12 +388,15 @@ func (e *engine) commit(n int) {
 	}
 }
 
+// crowd is the size of a group from which on the next one is waited for.
+const crowd = 8
+
 // gather lets the next group wait a little for the callers who are answered now:
 // they tend to come back at once, and where a batch has a high price of its own,
 // half as many of twice the size are cheaper. A caller who is alone never waits.
 func (e *engine) gather(f *flight) {
 	e.expected = 0
-	if f.chain {
+	if f.chain || f.landed < crowd {
 		return
 	}
 	patience := e.cost.Patience(f.landed + e.pendingRows)

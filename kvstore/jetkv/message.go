@@ -89,6 +89,7 @@ type record struct {
 	value    []byte
 	expiry   kvstore.Instant
 	expired  bool
+	forgets  bool // the service's own purge of a removed row
 	txn      string
 	request  string
 	batch    string
@@ -113,7 +114,7 @@ func decode(prefix, subject string, h nats.Header, data []byte) record {
 	}
 	switch op := one(h, headerKVOperation); {
 	case op == opPurge:
-		r.kind = kvstore.WriteForget
+		r.kind, r.forgets = kvstore.WriteForget, one(h, headerForgets) != ""
 	case op == opDelete, one(h, headerMarkerReason) != "":
 		r.kind = kvstore.WriteDelete
 	}
@@ -145,12 +146,11 @@ func (r record) apply(s *kvstore.State) (kvstore.Entry, bool) {
 		return kvstore.Entry{}, false
 	case r.kind == kvstore.WritePut:
 		return s.Put(&kvstore.Row{Key: r.key, Value: r.value, Revision: r.revision, Expiry: r.expiry}), true
-	case r.kind == kvstore.WriteForget:
+	case r.kind == kvstore.WriteForget && r.forgets:
 		s.Forget(r.key, r.revision)
-		if s.Get(r.key) == nil {
-			return kvstore.Entry{}, false
-		}
-		return s.Delete(r.key, r.revision, false), true // purged by another tool
+		return kvstore.Entry{}, false
+	case r.kind == kvstore.WriteForget: // purged by another tool: a removal like any other
+		return s.Delete(r.key, r.revision, false), true
 	default:
 		e := s.Delete(r.key, r.revision, true)
 		e.Expired = r.expired

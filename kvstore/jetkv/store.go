@@ -268,6 +268,7 @@ func (s *Store) Status() kvstore.Status {
 	if !s.healthyAt.IsZero() {
 		st.HealthyAt = s.clock.Now() - kvstore.Instant(time.Since(s.healthyAt).Milliseconds())
 	}
+	st.Healthy = s.failedAt.IsZero() && !s.healthyAt.IsZero()
 	if st.LastError = s.failure; st.LastError == "" {
 		st.LastError = s.drift
 	}

@@ -139,6 +139,6 @@ func (s *Store) Status() kvstore.Status {
 		st.LastError = err.Error()
 		return st
 	}
-	st.HealthyAt = s.clock.Now()
+	st.Healthy, st.HealthyAt = true, s.clock.Now()
 	return st
 }
