@@ -36,6 +36,8 @@ func TestEveryErrorHasOneCode(t *testing.T) {
 		{"overloaded", kvstore.ErrOverloaded, wire.CodeOverloaded},
 		{"deadline", errors.Join(kvstore.ErrDeadline, context.DeadlineExceeded), wire.CodeDeadlineExceeded},
 		{"unknown", kvstore.ErrUnknown, wire.CodeOutcomeUnknown},
+		{"instance stops", errors.Join(kvstore.ErrDeadline, context.Canceled), wire.CodeUnavailable},
+		{"unknown because the instance stops", errors.Join(kvstore.ErrUnknown, context.Canceled), wire.CodeOutcomeUnknown},
 		{"unknown because of the deadline", fmt.Errorf("%w: %w", kvstore.ErrUnknown, kvstore.ErrDeadline), wire.CodeOutcomeUnknown},
 		{"row too large", kvstore.ErrTooLarge, wire.CodeTooLarge},
 		{"too many rows", kvstore.ErrTooManyRows, wire.CodeTooLarge},

@@ -1,8 +1,12 @@
 package handlers_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -175,4 +180,89 @@ func TestForwardedRequestIsNotForwardedAgain(t *testing.T) {
 		r.send(own, []byte(claimA), headers{"Zlink-Request": id}).refused(wire.CodeInvalidArgument, "Zlink-Request")
 	}
 	unchanged()
+}
+
+// TestOtherInstanceAnswersAtItsDeadline: what it says then is known here before the caller's own deadline.
+func TestOtherInstanceAnswersAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	replies := map[string]*nats.Msg{
+		"owner.remove-all": {Data: []byte(`{"removed":2}`), Header: nats.Header{
+			"Content-Type": {"application/json"}, "Zlink-Revision": {"77"},
+		}},
+		"lease.claim": {Data: []byte(`{"error":{"code":"deadlineExceeded","message":"late"}}`), Header: nats.Header{
+			"Content-Type": {"application/json"}, "Zlink-Revision": {"77"},
+			"Nats-Service-Error": {"late"}, "Nats-Service-Error-Code": {"408"},
+		}},
+	}
+	atDeadline := func(m *nats.Msg) *nats.Msg {
+		deadline, err := strconv.ParseInt(m.Header.Get("Zlink-Deadline"), 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		<-time.After(time.Duration(deadline-testT0) * time.Millisecond)
+		return replies[strings.TrimPrefix(m.Subject, subjects.DefaultPrefix.Instance("two", ""))]
+	}
+	h := headers{"Zlink-Deadline": fmt.Sprint(testT0 + 2000)}
+	t.Run("count so far", func(t *testing.T) {
+		t.Parallel()
+		r := startRivals(t, atDeadline, 0)
+		r.call(subjects.OwnerRemoveAll, `{"owner":{"ownerId":"a","leaseGeneration":1}}`, h).want(map[string]string{"removed": "2"})
+	})
+	t.Run("nothing was written", func(t *testing.T) {
+		t.Parallel()
+		r := startRivals(t, atDeadline, time.Hour)
+		r.call(subjects.LeaseClaim, claimA, h).refused(wire.CodeDeadlineExceeded, "")
+	})
+}
+
+func TestForwardedDeadlineIsEarlier(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, canned, 0)
+	for left, want := range map[int64]int64{1: 0, 5: 4, 100: 90, 1999: 1800, 2000: 1800, 86_400_000: 86_399_800} {
+		r.call(subjects.LeaseClaim, claimA, headers{"Zlink-Deadline": fmt.Sprint(testT0 + left)})
+		if sent := <-r.sent; sent.Header.Get("Zlink-Deadline") != fmt.Sprint(testT0+want) {
+			t.Errorf("%d ms before the deadline: sent %s, want %d", left, sent.Header.Get("Zlink-Deadline"), testT0+want)
+		}
+	}
+}
+
+// narrowDialer connects to a server that seems to take messages of 64 KiB only.
+type narrowDialer struct{ net.Dialer }
+
+type narrowConn struct{ net.Conn }
+
+func (d narrowDialer) Dial(network, address string) (net.Conn, error) {
+	c, err := d.Dialer.Dial(network, address)
+	return narrowConn{c}, err
+}
+
+func (c narrowConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	copy(b, bytes.Replace(b[:n], []byte(`"max_payload":8388608`), []byte(`"max_payload":  65536`), 1))
+	return n, err
+}
+
+// TestRelayedReplyAboveMaxPayload: the other instance is on a server that takes larger messages.
+func TestRelayedReplyAboveMaxPayload(t *testing.T) {
+	t.Parallel()
+	node := testenv.Server(t, testenv.ServerOptions{MaxPayload: 8 << 20})
+	f := startOn(t, node, func(o *handlers.Options) {
+		o.Conn = node.Connect(t, nats.SetCustomDialer(narrowDialer{}))
+		o.Store = &stub{Store: o.Store, writer: "two"}
+	})
+	_, err := f.client.Subscribe(subjects.DefaultPrefix.Instance("two", ">"), func(m *nats.Msg) {
+		reply := canned(m)
+		reply.Data = make([]byte, 65<<10)
+		if err := m.RespondMsg(reply); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.client.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	f.call(subjects.LeaseClaim, claimA, nil).refused(wire.CodeOutcomeUnknown, "")
+	f.call(subjects.MeshNodeList, page(1, tokenOf("two")), nil).refused(wire.CodeTooLarge, "")
 }

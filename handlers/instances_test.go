@@ -18,14 +18,18 @@ import (
 )
 
 // openStore runs one instance's store of the bucket until the test ends.
-func openStore(t *testing.T, node *testenv.Node, id string) *jetkv.Store {
+func openStore(t *testing.T, node *testenv.Node, id string, edits ...func(*jetkv.Options)) *jetkv.Store {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	store, err := jetkv.Open(ctx, jetkv.Options{
+	o := jetkv.Options{
 		Conn: node.Connect(t, nats.ReconnectBufSize(-1)), Bucket: "zlink", InstanceID: id,
 		Schema: domain.Schema(), Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, edit := range edits {
+		edit(&o)
+	}
+	store, err := jetkv.Open(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

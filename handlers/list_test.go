@@ -2,10 +2,14 @@ package handlers_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/subjects"
@@ -13,19 +17,38 @@ import (
 )
 
 // publish stores a mesh node of an owner, whose token is in JSON.
-func (f *fixture) publish(token, rid string) {
+func (f *fixture) publish(token, rid string, edits ...func(object)) {
 	f.t.Helper()
+	f.call(subjects.MeshNodeUpdate, update(f.t, token, rid, edits...), nil).want(map[string]string{"status": "stored"})
+}
+
+// update is the request, in JSON, that claims a mesh node for an owner, whose token is in JSON.
+func update(t *testing.T, token, rid string, edits ...func(object)) string {
+	t.Helper()
 	var owner struct{ OwnerID, LeaseGeneration string }
 	if err := json.Unmarshal([]byte(token), &owner); err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
 	d := descriptor(rid, owner.OwnerID, 0, 1)
 	d["leaseGeneration"] = owner.LeaseGeneration
+	for _, edit := range edits {
+		edit(d)
+	}
 	payload, err := json.Marshal(decimal(object{"descriptor": d, "intent": "newClaim"}))
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
-	f.call(subjects.MeshNodeUpdate, string(payload), nil).want(map[string]string{"status": "stored"})
+	return string(payload)
+}
+
+// nodeOf is the node of such a request.
+func nodeOf(t *testing.T, token, rid string) wire.MeshNodeDescriptor {
+	t.Helper()
+	var req wire.MeshNodeUpdateRequest
+	if err := wire.Unmarshal(wire.JSON, []byte(update(t, token, rid)), &req); err != nil {
+		t.Fatal(err)
+	}
+	return req.Descriptor
 }
 
 // page asks for one page of the nodes of "play".
@@ -171,4 +194,130 @@ func TestTokenOfAnInstanceThatIsGoneIsExpired(t *testing.T) {
 	// What was forwarded is not forwarded again, wherever its token points.
 	f.send(subjects.DefaultPrefix.Instance("one", subjects.MeshNodeList), []byte(page(1, token)), nil).
 		refused(wire.CodeScanExpired, "")
+}
+
+// tokenOf is a token of a snapshot that nobody keeps, laid out as tokens are, that names an instance.
+func tokenOf(instance string) string {
+	b := make([]byte, 9)
+	b[0] = 1
+	for _, id := range []string{instance, "NOSUCHSNAPSHOT"} {
+		b = append(append(b, byte(len(id))), id...)
+	}
+	return base64.RawURLEncoding.EncodeToString(append(b, "mesh-node\x00play\x00n1"...))
+}
+
+// TestTokenOutlivesNoInstance: one that came back under its name has other snapshots.
+func TestTokenOutlivesNoInstance(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	a := f.claim("a")
+	f.publish(a, "n1")
+	f.publish(a, "n2")
+	token := f.call(subjects.MeshNodeList, page(1, ""), nil).fields()["continuationToken"].(string)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := f.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.Service = f.serve("one", f.store, nil)
+	f.call(subjects.MeshNodeList, page(1, token), nil).refused(wire.CodeScanExpired, "")
+	f.call(subjects.MeshNodeList, page(1, tokenOf("one")), nil).refused(wire.CodeScanExpired, "")
+}
+
+func TestTokenShowsItsSnapshotWhateverTheHeadersSay(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	a := f.claim("a")
+	f.publish(a, "n1")
+	f.publish(a, "n2")
+	first := f.call(subjects.MeshNodeList, page(1, ""), nil).fields()
+	f.publish(a, "n3")
+	second := f.call(subjects.MeshNodeList, page(5, first["continuationToken"].(string)), headers{
+		"Zlink-Min-Revision": "9223372036854775807", "Zlink-Consistency": "leader",
+	}).want(map[string]string{"revision": "3"})
+	if got := rids(second); got != "n2" {
+		t.Errorf("second page %s, want n2", got)
+	}
+}
+
+func TestTopologyPageByPage(t *testing.T) { // P-07
+	t.Parallel()
+	f := start(t, nil)
+	a := f.claim("a")
+	for _, mesh := range []string{"lab", "play"} {
+		for _, rid := range []string{"n1", "n2"} {
+			f.publish(a, rid, func(n object) { n["meshName"] = mesh })
+		}
+	}
+	for _, c := range []struct {
+		op      subjects.Operation
+		request object
+		others  []object // lists of their own
+		field   string
+		want    string
+	}{
+		{
+			"topology.list",
+			object{"state": "ready"},
+			[]object{{}, {"state": "lost"}, {"state": "ready", "meshName": "play"}, {"state": "ready", "nodeRid": "n1"}, {"state": "ready", "liveOnly": true}},
+			"nodeRid", "n1 n2 n1 n2",
+		},
+		{"topology.list", object{"nodeRid": "n2"}, []object{{}, {"nodeRid": "n1"}, {"nodeRid": "n2", "meshName": "lab"}}, "nodeRid", "n2 n2"},
+		{"topology.summary", object{}, []object{{"meshName": "play"}, {"liveOnly": true}}, "meshName", "lab play"},
+	} {
+		t.Run(fmt.Sprint(c.op, c.request), func(t *testing.T) {
+			ask := func(request object, token any) answer {
+				t.Helper()
+				request = maps.Clone(request)
+				request["pageSize"] = 1
+				if token != nil {
+					request["continuationToken"] = token
+				}
+				payload, err := json.Marshal(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f.call(c.op, string(payload), nil)
+			}
+			var got []string
+			token, more := any(nil), true
+			for more {
+				body := ask(c.request, token).fields()
+				got = append(got, fmt.Sprint(body["items"].([]any)[0].(object)[c.field]))
+				if token, more = body["continuationToken"]; !more {
+					break
+				}
+				for _, other := range c.others {
+					ask(other, token).refused(wire.CodeScanExpired, "")
+				}
+			}
+			if text := strings.Join(got, " "); text != c.want {
+				t.Errorf("got %s, want %s", text, c.want)
+			}
+		})
+	}
+}
+
+// TestScanShowsOneInstant goes on with another limit and in the other encoding, when a key of the rest has expired. 12, 1.9.
+func TestScanShowsOneInstant(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	f.call(subjects.StoreWrite, `{"mutations":[{"kind":"put","key":"YQ==","bytes":""},
+		{"kind":"put","key":"Yg==","bytes":"","retentionMs":20}, {"kind":"put","key":"Yw==","bytes":""}]}`, nil).
+		want(map[string]string{"kind": "applied"})
+	first := f.call(subjects.StoreScan, `{"prefix":"","limit":1}`, nil).want(map[string]string{"kind": "page"})
+	f.clock.Set(testT0 + 20)
+	payload, err := cbor.Marshal(object{"prefix": []byte{}, "limit": 2, "cursor": first["nextCursor"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := f.call(subjects.StoreScan, string(payload), headers{"Content-Type": "application/cbor"}).
+		want(map[string]string{"kind": "page", "storeNow": fmt.Sprint(testT0)})
+	items := rest["items"].([]any)
+	if len(items) != 2 || fmt.Sprint(items[0].(object)["expiresAt"]) != fmt.Sprint(testT0+20) {
+		t.Errorf("rest of the scan: %v", items)
+	}
+	if n := len(f.call(subjects.StoreScan, `{"prefix":"","limit":9}`, nil).fields()["items"].([]any)); n != 2 {
+		t.Errorf("a new scan has %d items, want 2", n)
+	}
 }

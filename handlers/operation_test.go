@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zlink/zlink-nats/handlers"
+	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
 )
 
@@ -184,12 +187,60 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+func TestStatusOfAStoreThatDoesNotAnswer(t *testing.T) { // 11
+	t.Parallel()
+	const now = kvstore.Instant(testT0)
+	var st kvstore.Status
+	f := start(t, func(o *handlers.Options) {
+		o.Store = &stub{Store: o.Store, status: func() kvstore.Status { return st }}
+	})
+	for _, c := range []struct {
+		why     string
+		status  kvstore.Status
+		healthy bool
+	}{
+		{"answered just now", kvstore.Status{Healthy: true, HealthyAt: now}, true},
+		{"answered 10 s ago", kvstore.Status{Healthy: true, HealthyAt: now - 10_000}, true},
+		{"silent for longer", kvstore.Status{Healthy: true, HealthyAt: now - 10_001}, false},
+		{"failed since", kvstore.Status{HealthyAt: now, LastError: "no quorum"}, false},
+		{"something else is wrong", kvstore.Status{Healthy: true, HealthyAt: now, LastError: "settings"}, true},
+		{"never answered", kvstore.Status{}, false},
+	} {
+		st = c.status
+		got := f.call(subjects.StatusGet, "{}", nil).want(map[string]string{"storeHealthy": fmt.Sprint(c.healthy)})
+		if text, _ := got["lastError"].(string); text != c.status.LastError {
+			t.Errorf("%s: lastError %q, want %q", c.why, text, c.status.LastError)
+		}
+	}
+}
+
+// TestRoutingIDIsItsBytes: in whichever form it is sent. 1.6
+func TestRoutingIDIsItsBytes(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	a := f.claim("a")
+	f.publish(a, "", func(n object) { n["rid"] = object{"hex": "6e31"} })
+	unchanged := f.unchanged()
+	f.publish(a, "", func(n object) { n["rid"], n["endpoint"] = "n1", "tcp://:7000" }) // the same node
+	if got := rids(f.call(subjects.MeshNodeList, page(1, ""), nil).fields()); got != "n1" {
+		t.Errorf("listed %s, want n1", got)
+	}
+	unchanged()
+	f.call(subjects.MeshNodeRemove, `{"meshName":"play","rid":"n1","owner":`+a+`}`, nil).want(map[string]string{"status": "stored"})
+}
+
 // TestBadInputWritesNothing has one request of each kind of fault; the full tables are those of the codec and of the domain.
 func TestBadInputWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t, nil)
 	unchanged := f.unchanged()
 	large := make([]byte, 1<<20+1)
+	deletions := func(n int) (all []any) { // of different keys
+		for i := range n {
+			all = append(all, object{"kind": "delete", "key": binary.BigEndian.AppendUint16(nil, uint16(i))})
+		}
+		return all
+	}
 	for _, c := range []struct {
 		why, code, field string
 		op               subjects.Operation
@@ -217,6 +268,25 @@ func TestBadInputWritesNothing(t *testing.T) {
 			object{"kind": "put", "key": []byte("a"), "bytes": []byte("v")},
 			object{"kind": "put", "key": []byte("b"), "bytes": large},
 		}}},
+		{"descriptor too large", "tooLarge", "descriptor", "mesh-node.update", object{
+			"intent": "newClaim",
+			"descriptor": func() object {
+				d := maps.Clone(descriptor("n1", "a", 1, 1))
+				types := make([]any, 4200)
+				for i := range types {
+					types[i] = fmt.Sprintf("%0255d", i)
+				}
+				d["spotTypes"] = types
+				return d
+			}(),
+		}},
+		{"opaque key too long", "tooLarge", "key", "store.read", object{"key": large[:1025]}},
+		{"opaque prefix too long", "tooLarge", "prefix", "store.scan", object{"prefix": large[:1025], "limit": 1}},
+		{"write of nothing", "invalidArgument", "mutations", "store.write", object{}},
+		{"key twice", "invalidArgument", "mutations[2].key", "store.write", object{"mutations": append(deletions(2), deletions(1)...)}},
+		{"more keys than a write takes", "invalidArgument", "mutations", "store.write", object{
+			"mutations": deletions(2049),
+		}},
 		{"scan limit", "invalidArgument", "limit", "store.scan", object{"prefix": []byte{}, "limit": 0}},
 	} {
 		for _, d := range dialects {

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -55,6 +56,8 @@ func TestRemoveAllThatIsInterrupted(t *testing.T) {
 	}{
 		{"deadline before the first commit", 0, kvstore.ErrDeadline, wire.CodeDeadlineExceeded},
 		{"deadline after the first commit", 1, kvstore.ErrDeadline, ""},
+		{"instance stops before the first commit", 0, errors.Join(kvstore.ErrDeadline, context.Canceled), wire.CodeUnavailable},
+		{"instance stops after the first commit", 1, errors.Join(kvstore.ErrDeadline, context.Canceled), wire.CodeOutcomeUnknown},
 		{"unavailable before the first commit", 0, kvstore.ErrUnavailable, wire.CodeUnavailable},
 		{"unavailable after something was written", 1, kvstore.ErrUnavailable, wire.CodeOutcomeUnknown},
 		{"the second commit's fate is unknown at the deadline", 1, fmt.Errorf("%w: %w", kvstore.ErrUnknown, kvstore.ErrDeadline), wire.CodeOutcomeUnknown},

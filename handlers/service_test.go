@@ -179,6 +179,9 @@ func (a answer) refused(code wire.Code, field string) {
 	if text := a.Header.Get("Nats-Service-Error"); text == "" || strings.ContainsAny(text, "\r\n") {
 		a.t.Errorf("header text %q", text)
 	}
+	if _, err := strconv.ParseUint(a.revision(), 10, 63); err != nil {
+		a.t.Errorf("revision of a refusal: %v", err)
+	}
 	var got wire.ErrorBody
 	enc, err := wire.DetectEncoding(a.Header.Get(wire.HeaderContentType), a.Data)
 	if err == nil {

@@ -12,6 +12,7 @@ type stub struct {
 	kvstore.Store
 	view   func(context.Context, kvstore.ReadOptions) (kvstore.View, error)
 	update func(context.Context, kvstore.UpdateOptions, func(*kvstore.Tx) error) (kvstore.Revision, error)
+	status func() kvstore.Status
 	writer string
 
 	mu      sync.Mutex
@@ -37,6 +38,13 @@ func (s *stub) Update(ctx context.Context, o kvstore.UpdateOptions, fn func(*kvs
 		return s.update(ctx, o, fn)
 	}
 	return s.Store.Update(ctx, o, fn)
+}
+
+func (s *stub) Status() kvstore.Status {
+	if s.status != nil {
+		return s.status()
+	}
+	return s.Store.Status()
 }
 
 func (s *stub) Writer() string { return s.writer }
