@@ -3,7 +3,7 @@
 TOOL = go tool -modfile=tools.mod
 TESTFLAGS ?=
 
-.PHONY: run build check lint test short cover soak fuzz bench
+.PHONY: run build check lint test short soak fuzz bench
 
 run: build ## build and start the service with an embedded NATS server
 	./bin/zlink-nats serve
@@ -30,12 +30,12 @@ short: ## the tests without clusters
 	go test -short ./...
 
 soak: ## the fault histories, longer than CI does
-	go test -run 'Linearizable|Property|Soak' -timeout 60m -count=1 ./kvstore/... -soak=10m
+	go test -race -run 'Linearizable' -timeout 60m -count=1 ./kvstore/jetkv -faults=300
 
 fuzz: ## every fuzz target for 30 s
 	@for p in $$(go list ./...); do \
 		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; \
+			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 5x $$p || exit 1; \
 		done; done
 
 bench: ## the comparison with etcd and Redis, see docs/bench/

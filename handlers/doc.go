@@ -33,5 +33,6 @@
 //
 // # Clock
 //
-// Deadlines are instants of the store's clock; what is left of them at arrival is waited for by the machine's.
+// Deadlines are instants of the store's clock; what is left of them at arrival is waited for by the machine's. A request that is
+// forwarded gets a deadline that is a little earlier, so that what the other instance says at it is still heard.
 package handlers

@@ -55,7 +55,7 @@ func detail(err error) wire.ErrorDetail {
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {
 			d.Code = r.code
-			if r.err == errStopping {
+			if errors.Is(r.err, errStopping) {
 				d.Message = "the instance is stopping"
 			}
 			return d

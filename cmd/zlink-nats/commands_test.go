@@ -52,7 +52,7 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 func cmdReadme(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := os.ReadFile("../../README.md")
 	ts.Check(err)
-	_, session, found := strings.Cut(string(text), "```sh\nbin/zlink-nats watch &\n")
+	_, session, found := strings.Cut(string(text), "```sh\nbin/zlink-nats watch --all &\n")
 	if !found {
 		ts.Fatalf("the README has no session that begins with a watch")
 	}

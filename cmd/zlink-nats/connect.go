@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strings"
 
@@ -107,6 +108,9 @@ func explainConnect(c *config.Connection, err error, mend string) error {
 	}
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
 		return fmt.Errorf("NATS %s refuses the credentials (%w): give others with --creds, --nkey or --user", where, err)
+	}
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("cannot read %s: %w: name another file", file.Path, file.Err)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("NATS %s has a certificate that is not trusted (%w): name its authority with --tlsca", where, err)

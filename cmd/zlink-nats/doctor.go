@@ -12,6 +12,7 @@ import (
 
 	"github.com/zlink/zlink-nats/config"
 	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/jetkv"
 )
 
@@ -96,7 +97,7 @@ func (c *doctorCmd) examine(ctx context.Context) []finding {
 func (c *doctorCmd) checkStore(ctx context.Context, l *link) []finding {
 	var findings []finding
 	for _, f := range jetkv.Check(ctx, l.Conn, jetkv.Options{
-		Conn: l.Conn, JSDomain: l.domain, Bucket: c.Bucket, Replicas: c.Replicas,
+		Conn: l.Conn, JSDomain: l.domain, Bucket: c.Bucket, Replicas: c.Replicas, HistoryFrom: c.published(ctx, l),
 		Schema: domain.Schema(), Logger: slog.New(slog.DiscardHandler),
 	}) {
 		s := stateOK
@@ -109,6 +110,24 @@ func (c *doctorCmd) checkStore(ctx context.Context, l *link) []finding {
 		findings = append(findings, finding{f.Name, s, f.Detail, f.Mend})
 	}
 	return findings
+}
+
+// published is the revision up to which changes were pushed; 0 when it cannot be
+// read, which another check tells.
+func (c *doctorCmd) published(ctx context.Context, l *link) kvstore.Revision {
+	js, err := l.jetStream()
+	if err != nil {
+		return 0
+	}
+	serve := serveCmd{}
+	serve.Client, serve.Store = c.Client, c.Store
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	position, err := newFeed(&serve.Config, js, "doctor", slog.New(slog.DiscardHandler)).Position(ctx)
+	if err != nil {
+		return 0
+	}
+	return position
 }
 
 func printFindings(findings []finding) error {

@@ -46,6 +46,9 @@ func (i *instance) open(ctx context.Context) error {
 		return err
 	}
 	i.feed = newFeed(i.config, js, i.id, i.log)
+	if err := i.feed.Check(ctx); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
 	position, err := i.feed.Position(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
@@ -75,6 +78,7 @@ func newFeed(c *config.Config, js jetstream.JetStream, id string, log *slog.Logg
 	return feed.New(feed.Options{
 		JetStream:  js,
 		Prefix:     subjects.Prefix(c.Prefix),
+		Bucket:     c.Bucket,
 		InstanceID: id,
 		Encoding:   encoding,
 		Replicas:   c.Replicas,

@@ -64,12 +64,20 @@ func untilSignal() context.Context {
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-received
+		time.Sleep(sameSignal)
+		for len(received) > 0 {
+			<-received
+		}
 		cancel()
 		<-received
 		os.Exit(exitFailed)
 	}()
 	return ctx
 }
+
+// sameSignal is how long further signals count as the first one: some supervisors
+// signal the process and its group.
+const sameSignal = 20 * time.Millisecond
 
 // serve runs the service until ctx ends, and then stops it.
 func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {

@@ -42,7 +42,29 @@ func streamConfig(o Options) jetstream.StreamConfig {
 		Duplicates:         duplicates,
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
+		Metadata:           map[string]string{ownerBucket: o.Bucket, ownerPrefix: string(o.Prefix)},
 	}
+}
+
+// ownerBucket and ownerPrefix are the names under which the stream's metadata say whose it is.
+const (
+	ownerBucket = "zlink.bucket"
+	ownerPrefix = "zlink.prefix"
+)
+
+// ErrOwned says that the stream is that of another directory.
+var ErrOwned = errors.New("stream belongs to another directory")
+
+// owned tells whether the stream was made for another bucket or prefix.
+func owned(have, want *jetstream.StreamConfig) error {
+	for _, name := range []string{ownerBucket, ownerPrefix} {
+		mine, theirs := want.Metadata[name], have.Metadata[name]
+		if mine != "" && theirs != "" && mine != theirs {
+			return fmt.Errorf("%w: %s is that of %s %q, not %q: an account has one directory; start with that one, "+
+				"or give this one a NATS account of its own", ErrOwned, want.Name, strings.TrimPrefix(name, "zlink."), theirs, mine)
+		}
+	}
+	return nil
 }
 
 // transformed names the wildcards of a subject as the destination of a mapping does.
@@ -59,7 +81,7 @@ func transformed(wildcard string) string {
 
 // Ensure creates the stream, or checks the one that is there.
 //
-// Errors: [ErrDrift] with what differs and how to mend it, those of the server.
+// Errors: [ErrOwned], [ErrDrift] with what differs and how to mend it, those of the server.
 func (f *Feed) Ensure(ctx context.Context) error {
 	err := f.Check(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -79,14 +101,17 @@ const createTimeout = 10 * time.Second
 
 // Check looks whether the stream is there and has the settings that the feed needs.
 //
-// Errors: [ErrDrift] with what differs and how to mend it, jetstream.ErrStreamNotFound, others of
-// the server.
+// Errors: [ErrOwned], [ErrDrift] with what differs and how to mend it, jetstream.ErrStreamNotFound,
+// others of the server.
 func (f *Feed) Check(ctx context.Context) error {
 	info, err := f.stream.info(ctx)
 	if err != nil {
 		return err
 	}
 	want := f.stream.config
+	if err := owned(&info.Config, &want); err != nil {
+		return err
+	}
 	if differs := drift(&info.Config, &want); len(differs) > 0 {
 		return fmt.Errorf("%w: %s: %s; mend it with `nats stream edit %[2]s`, or remove the stream with "+
 			"`nats stream rm %[2]s` while no instance runs and the service makes it anew (subscribers lose the changes kept in it)",

@@ -29,6 +29,9 @@ type Options struct {
 	JetStream jetstream.JetStream
 	// Prefix of all subjects; empty is [subjects.DefaultPrefix].
 	Prefix subjects.Prefix
+	// Bucket names the store that the changes are of. A stream belongs to one bucket and one prefix:
+	// two directories in one account would answer each other's requests. Empty leaves that unchecked.
+	Bucket string
 	// InstanceID is the id under which this instance commits ([kvstore.Commit.Writer]). Required.
 	InstanceID string
 	// Events tells what a commit means to subscribers, in ascending order of revision. It is a pure

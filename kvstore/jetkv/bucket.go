@@ -68,13 +68,15 @@ func ensureBucket(ctx context.Context, js jetstream.JetStream, o *Options) (jets
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		if o.HistoryFrom > 0 {
-			return nil, fmt.Errorf("bucket %q is gone, but changes up to revision %d were published from it: "+
-				"restore stream %s from its backup, or delete the stream of changes to begin an empty directory "+
-				"whose generations begin again", o.Bucket, o.HistoryFrom, streamName(o.Bucket))
+			return nil, errBucketGone(o)
 		}
 		s, err = js.CreateStream(ctx, bucketConfig(o))
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another instance was faster
 			s, err = js.Stream(ctx, streamName(o.Bucket))
+		}
+		if err != nil && o.Replicas > 1 {
+			return nil, fmt.Errorf("create bucket %q with %d replicas, which needs a cluster of as many servers: %w",
+				o.Bucket, o.Replicas, err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("create bucket %q: %w", o.Bucket, err)
@@ -86,6 +88,13 @@ func ensureBucket(ctx context.Context, js jetstream.JetStream, o *Options) (jets
 		return nil, err
 	}
 	return s, nil
+}
+
+// errBucketGone refuses to begin an empty directory where there was one.
+func errBucketGone(o *Options) error {
+	return fmt.Errorf("bucket %q is gone, but changes up to revision %d were published from it: "+
+		"restore stream %s from its backup, or delete the stream of changes to begin an empty directory "+
+		"whose generations begin again", o.Bucket, o.HistoryFrom, streamName(o.Bucket))
 }
 
 // verifyBucket returns the settings that keep the store from working, with the

@@ -73,9 +73,21 @@ func (s *Store) checkUnreachable(ctx context.Context, err error) Finding {
 	}
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamNotFound {
-		return fine(name, "not there yet; the first `serve` creates it")
+		return s.checkMissing(name)
 	}
 	return failing(name, err.Error(), "allow this user "+s.api+"STREAM.*."+s.stream)
+}
+
+// checkMissing looks whether a bucket that is not there could be made.
+func (s *Store) checkMissing(name string) Finding {
+	switch {
+	case s.opts.HistoryFrom > 0:
+		return failing(name, errBucketGone(&s.opts).Error(), "name the bucket that is in use with --bucket, or restore it")
+	case s.opts.Replicas > 1 && s.nc.ConnectedClusterName() == "":
+		return failing(name, fmt.Sprintf("%d replicas need a cluster, and this server is in none", s.opts.Replicas),
+			"connect to a cluster, or leave out --replicas")
+	}
+	return fine(name, "not there yet; the first 'zlink-nats serve' makes it. Clock and batches are looked at then")
 }
 
 func (s *Store) checkBucket(c jetstream.StreamConfig) Finding {
@@ -83,7 +95,11 @@ func (s *Store) checkBucket(c jetstream.StreamConfig) Finding {
 	if err := verifyBucket(c); err != nil {
 		return failing(name, err.Error(), "nats stream edit "+s.stream)
 	}
-	return fine(name, fmt.Sprintf("%d replicas", c.Replicas))
+	f := fine(name, fmt.Sprintf("replicas: %d", c.Replicas))
+	if c.Replicas != s.opts.Replicas {
+		f.Mend = fmt.Sprintf("nats stream edit %s --replicas %d, or give --replicas %d", s.stream, s.opts.Replicas, c.Replicas)
+	}
+	return f
 }
 
 // clockTolerance is how far this machine's clock may be off the server's before

@@ -240,6 +240,9 @@ func (e *engine) launch() {
 // notPublished: the message at an index could not be handed to the connection.
 func (e *engine) notPublished(i int, err error) {
 	f := e.flight
+	if !e.nc.IsConnected() {
+		err = errDisconnected
+	}
 	last := i == len(f.msgs)-1
 	first := i == 0
 	if f.attempts == 1 && (f.chain && first || !f.chain && !last) {

@@ -147,7 +147,9 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.replicas = bucket.CachedInfo().Config.Replicas
+	if s.replicas = bucket.CachedInfo().Config.Replicas; s.replicas != s.opts.Replicas {
+		s.log.Warn("the bucket has another number of replicas than asked for", "replicas", s.replicas, "asked", s.opts.Replicas)
+	}
 	for range clockSamples {
 		if _, err := s.info(ctx); err != nil {
 			return fmt.Errorf("read bucket %q: %w", s.opts.Bucket, err)
@@ -156,6 +158,10 @@ func (s *Store) open(ctx context.Context) error {
 	rows, err := s.probeBatch(ctx)
 	if err != nil {
 		return err
+	}
+	if rows < kvstore.DefaultCommitRows {
+		s.log.Warn("one commit takes fewer rows than the contract allows: set jetstream { limits { batch { max_msgs: 4096 } } } "+
+			"in the NATS server's configuration", "rows", rows, "contract", kvstore.DefaultCommitRows)
 	}
 	s.limits = kvstore.Limits{CommitRows: rows, RowBytes: int(s.nc.MaxPayload()) - messageOverhead}
 	if s.nc.MaxPayload() < minPayload {
