@@ -54,10 +54,9 @@ const (
 	forwardMargin = kvstore.Instant(200) // milliseconds
 )
 
-// forwardDeadline is the deadline of a request that another instance is to answer.
-func (s *Service) forwardDeadline(r *request) kvstore.Instant {
-	left := r.deadline - s.store.Clock().Now()
-	return r.deadline - max(1, min(left/forwardShare, forwardMargin))
+// forwardDeadline is the deadline of a request that another instance is to answer from now on.
+func forwardDeadline(now, deadline kvstore.Instant) kvstore.Instant {
+	return deadline - max(1, min((deadline-now)/forwardShare, forwardMargin))
 }
 
 // forward sends a request to one instance and returns its reply. It returns kvstore.ErrDeadline when the reply did not come
@@ -67,7 +66,8 @@ func (s *Service) forward(ctx context.Context, instance string, op subjects.Oper
 	if header == nil {
 		header = nats.Header{}
 	}
-	header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(s.forwardDeadline(r)), 10)}
+	deadline := forwardDeadline(s.store.Clock().Now(), r.deadline)
+	header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(deadline), 10)}
 	delete(header, headerRequest)
 	if id != "" {
 		header[headerRequest] = []string{id}

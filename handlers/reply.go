@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -108,9 +109,20 @@ func (s *Service) publish(e *endpoint, m *nats.Msg) (fits bool) {
 	if m.Subject == "" {
 		return true
 	}
+	if s.reserved(m.Subject) {
+		s.log.Warn("reply is not sent to a subject of the service's own", slog.String("op", string(e.op)),
+			slog.String("reply", m.Subject))
+		return true
+	}
 	err := s.conn.PublishMsg(m)
 	if err != nil {
 		s.log.Debug("publish reply", slog.String("op", string(e.op)), slog.Any("err", err))
 	}
 	return !errors.Is(err, nats.ErrMaxPayload)
+}
+
+// reserved tells whether nobody waits for replies on a subject: a client that named it would write with the rights of the
+// service, into the store, the stream of changes, or another request.
+func (s *Service) reserved(subject string) bool {
+	return strings.HasPrefix(subject, "$") || strings.HasPrefix(subject, string(s.prefix)+".")
 }

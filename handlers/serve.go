@@ -7,8 +7,8 @@ import (
 	"github.com/zlink/zlink-nats/kvstore"
 )
 
-// maxWait bounds what a request with a nonsensical deadline can hold.
-const maxWait = 24 * time.Hour
+// maxWait bounds how long a request can hold a place, whatever its deadline.
+const maxWait = time.Minute
 
 // accept takes a request over on the goroutine of its subscription, which must not be held up.
 func (s *Service) accept(base context.Context, e *endpoint, m message) {
@@ -16,21 +16,23 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 	r := &request{message: m}
 	now := s.store.Clock().Now()
 	err := r.readHeaders(now, kvstore.Instant(s.requestTimeout.Milliseconds()))
-	switch {
-	case err != nil:
+	if err != nil {
 		s.finish(e, r, start, result{}, err)
 		return
-	case e.inline && !s.waits(base, r):
+	}
+	waits := s.waits(base, r)
+	if e.inline && !waits {
 		res, err := s.run(base, e, r)
 		s.finish(e, r, start, res, err)
 		return
 	}
-	if err := s.gate.enter(); err != nil {
+	place := ticket{bytes: len(m.data), waits: waits}
+	if err := s.gate.enter(place); err != nil {
 		s.finish(e, r, start, result{}, err)
 		return
 	}
 	go func() {
-		defer s.gate.leave()
+		defer s.gate.leave(place)
 		left := min(r.deadline-now, kvstore.Instant(maxWait.Milliseconds()))
 		ctx, cancel := context.WithTimeout(base, time.Duration(left)*time.Millisecond)
 		defer cancel()

@@ -192,6 +192,7 @@ func (s *Service) addEndpoints(base context.Context) error {
 				s.accept(base, e, message{header: nats.Header(r.Headers()), data: r.Data(), replyTo: r.Reply()})
 			}),
 			micro.WithEndpointSubject(e.op.Verb()),
+			micro.WithEndpointPendingLimits(-1, maxPendingBytes),
 			micro.WithEndpointMetadata(map[string]string{"operation": string(e.op), "request_schema": e.schema}))
 		if err != nil {
 			return err

@@ -145,9 +145,15 @@ func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
 }
 
 // Forget drops the tombstone of a key: the log has no history of it any more. The
-// write that made it so has a revision as well.
+// write that made it so has a revision as well. A state that has not seen the
+// removal loses the row here; that is no change of its own, and its stamps come
+// with the rows that keep them.
 func (s *State) Forget(k Key, rev Revision) {
 	s.removed.Delete(Tombstone{Key: k})
+	if prior, ok := s.rows.Delete(&Row{Key: k}); ok {
+		s.unlink(prior, nil)
+		s.count(k, -1)
+	}
 	s.Advance(rev)
 }
 

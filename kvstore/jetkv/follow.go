@@ -187,14 +187,27 @@ func (e *engine) keepContact() {
 
 func (e *engine) ask() {
 	e.verify.asking, e.contactAt = true, time.Now()
-	since := e.tail.Revision()
+	asked := e.tail
+	since, rows := asked.Revision(), uint64(asked.Rows())
 	e.verify.wg.Go(func() {
 		in, err := e.info(e.ctx)
 		e.post(func() {
 			e.verify.asking = false
+			if err == nil && in.State.Count < rows && in.State.Last >= since && !e.verify.running {
+				e.emptied(in.State.Count, rows)
+				return
+			}
 			e.contacted(since, in, err)
 		})
 	})
+}
+
+// emptied: the log has fewer messages than the state had rows, each of which is
+// one message at least. Somebody has purged it, or rolled it up.
+func (e *engine) emptied(messages, rows uint64) {
+	e.log.Error("messages of the bucket were removed by another tool; reading it again", "op", "verify",
+		"messages", messages, "rows", rows)
+	e.rebuild()
 }
 
 // contacted takes the answer to a question that was asked when the state had the

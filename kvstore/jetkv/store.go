@@ -282,8 +282,12 @@ func (s *Store) Status() kvstore.Status {
 }
 
 // Probe commits a row of the store's own and returns how that went: it is the
-// proof that writes work, which no information about a stream is.
+// proof that writes work, which no information about a stream is. It fails as
+// well while the bucket has settings that the store cannot work with.
 func (s *Store) Probe(ctx context.Context) error {
+	if drift := s.settingsDrift(); drift != "" {
+		return errors.New(drift)
+	}
 	_, err := s.Update(ctx, kvstore.UpdateOptions{}, func(tx *kvstore.Tx) error {
 		_, err := tx.Put(kvstore.NewKey(probeFamily), []byte(s.opts.InstanceID), 0)
 		return err
@@ -321,6 +325,12 @@ func (s *Store) drifted(err error) {
 		s.log.Error("the bucket's settings were changed", "op", "verify", "err", err)
 	}
 	s.drift = err.Error()
+}
+
+func (s *Store) settingsDrift() string {
+	s.healthMu.Lock()
+	defer s.healthMu.Unlock()
+	return s.drift
 }
 
 // downFor is how long the store may be silent before callers are told at once
