@@ -45,6 +45,7 @@ func (s *Store) readInfo(data []byte, rtt time.Duration) (*streamInfo, error) {
 	if i.Error != nil {
 		return nil, fmt.Errorf("stream info: %w", i.Error)
 	}
+	s.heard()
 	if !i.Time.IsZero() {
 		s.server.observe(i.Time, rtt)
 	}

@@ -73,6 +73,7 @@ type Store struct {
 	healthMu  sync.Mutex
 	healthyAt time.Time // guarded by healthMu; local time of the last answer
 	failedAt  time.Time // guarded by healthMu; since when there is none; zero is healthy
+	answered  time.Time // guarded by healthMu; when the stream leader last answered a question
 	failure   string    // guarded by healthMu; text of the last failure
 	drift     string    // guarded by healthMu; what is wrong with the bucket's settings
 
@@ -302,6 +303,13 @@ func (s *Store) healthy() {
 	s.healthyAt, s.failedAt, s.failure = time.Now(), time.Time{}, ""
 }
 
+// heard notes that the stream leader has answered a question.
+func (s *Store) heard() {
+	s.healthMu.Lock()
+	defer s.healthMu.Unlock()
+	s.answered = time.Now()
+}
+
 // failed notes a failure to reach the store.
 func (s *Store) failed(err error) {
 	s.healthMu.Lock()
@@ -333,14 +341,14 @@ func (s *Store) settingsDrift() string {
 	return s.drift
 }
 
-// downFor is how long the store may be silent before callers are told at once
-// that it cannot be reached.
+// downFor is how long the store may be silent, to questions as well, before
+// callers are told at once that it cannot be reached. One that answers is slow.
 const downFor = 2 * time.Second
 
 func (s *Store) down() bool {
 	s.healthMu.Lock()
 	defer s.healthMu.Unlock()
-	return !s.failedAt.IsZero() && time.Since(s.failedAt) > downFor
+	return !s.failedAt.IsZero() && time.Since(s.failedAt) > downFor && time.Since(s.answered) > downFor
 }
 
 func (s *Store) lastError() string {
