@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -137,9 +138,7 @@ func TestDamagedNodeIsLostInEveryRuleThatMeetsIt(t *testing.T) { // 1.5
 	spoilt := map[string]func([]byte) []byte{
 		"trailing byte": func(v []byte) []byte { return append(v, 0) },
 	}
-	for name, spoil := range unreadable {
-		spoilt[name] = spoil
-	}
+	maps.Copy(spoilt, unreadable)
 	for name, spoil := range spoilt {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

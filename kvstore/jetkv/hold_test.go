@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -65,13 +66,14 @@ type history struct {
 
 func (h *history) add(commits []*kvstore.Commit) {
 	for _, c := range commits {
-		line := fmt.Sprintf("revision %d by %s, gap %v:", c.Revision, c.Writer, c.Gap)
+		var line strings.Builder
+		line.WriteString(fmt.Sprintf("revision %d by %s, gap %v:", c.Revision, c.Writer, c.Gap))
 		for _, e := range c.Entries {
-			line += fmt.Sprintf(" %q at %d %s -> %s, expired %v, states %s -> %s;", e.Key, e.Revision,
-				version(e.Prior), version(e.Row), e.Expired, version(c.Before.Get(e.Key)), version(c.After.Get(e.Key)))
+			line.WriteString(fmt.Sprintf(" %q at %d %s -> %s, expired %v, states %s -> %s;", e.Key, e.Revision,
+				version(e.Prior), version(e.Row), e.Expired, version(c.Before.Get(e.Key)), version(c.After.Get(e.Key))))
 		}
 		h.revisions = append(h.revisions, c.Revision)
-		h.commits = append(h.commits, line)
+		h.commits = append(h.commits, line.String())
 	}
 }
 
@@ -221,7 +223,7 @@ func (i *instance) change(rnd *rand.Rand, commits int) {
 					if _, err := tx.Delete(changedKey(row)); err != nil {
 						return err
 					}
-				} else if _, err := tx.Put(changedKey(row), []byte(fmt.Sprint("v", n)), 0); err != nil {
+				} else if _, err := tx.Put(changedKey(row), fmt.Append(nil, "v", n), 0); err != nil {
 					return err
 				}
 			}

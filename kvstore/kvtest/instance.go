@@ -72,7 +72,7 @@ func instancesAgree(e *env) {
 							_, err := tx.Delete(k)
 							return err
 						}
-						_, err := tx.Put(k, []byte(fmt.Sprint("w", i, c, j)), 0)
+						_, err := tx.Put(k, fmt.Append(nil, "w", i, c, j), 0)
 						return err
 					})
 				}

@@ -30,7 +30,7 @@ func keysAreAnyBytes(e *env) {
 	stores := e.instances()
 	rev := e.update(e.store, func(tx *kvstore.Tx) error {
 		for i, k := range odd {
-			if _, err := tx.Put(k, []byte(fmt.Sprint(i)), 0); err != nil {
+			if _, err := tx.Put(k, fmt.Append(nil, i), 0); err != nil {
 				return err
 			}
 		}
@@ -169,7 +169,7 @@ func manyRows(e *env) {
 	for round := range 2 {
 		rev = e.update(e.store, func(tx *kvstore.Tx) error {
 			for i := range limit {
-				if _, err := tx.Put(Key("a", fmt.Sprint(i)), []byte(fmt.Sprint(round)), 0); err != nil {
+				if _, err := tx.Put(Key("a", fmt.Sprint(i)), fmt.Append(nil, round), 0); err != nil {
 					return err
 				}
 			}
