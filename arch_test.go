@@ -51,7 +51,8 @@ var rules = []rule{
 }
 
 // serverUsers may link the NATS server; nobody else, so that clients stay small.
-var serverUsers = map[string]bool{"embedded": true, "testenv": true, "cmd/zlink-nats": true}
+// kvtest is a test suite: only tests link it.
+var serverUsers = map[string]bool{"embedded": true, "testenv": true, "kvstore/kvtest": true, "cmd/zlink-nats": true}
 
 func TestArrows(t *testing.T) {
 	t.Parallel()
