@@ -51,8 +51,9 @@ type UpdateOptions struct {
 	// Request identifies a request that two instances may both try to carry
 	// out; only one of them will. Empty: nobody else has it. 1..64 bytes.
 	Request string
-	// Yield returns a ContendedError after several lost races instead of trying
-	// on.
+	// Yield returns a ContendedError after several lost races, or when the
+	// transaction would wait for what another instance has under way, instead of
+	// trying on.
 	Yield bool
 }
 

@@ -46,7 +46,8 @@ type engine struct {
 	lag        kvstore.Revision // the last revision that the server told of
 	progressAt time.Time        // when the state last moved, or was seen to be the latest
 
-	unfed     map[kvstore.Key]int // committed writes by key that are not released
+	unfed     map[kvstore.Key]int    // committed writes by key that are not released
+	unfedBy   map[kvstore.Key]string // who wrote the latest of them
 	unfedLog  []unfedWrite
 	requests  requestLog
 	anchors   anchors
@@ -76,7 +77,7 @@ func (s *Store) Run(ctx context.Context) error {
 	e := &engine{
 		Store: s, ctx: ctx, head: s.loaded.state, tail: s.loaded.state, follower: s.loaded.follower,
 		progressAt: time.Now(), contactAt: time.Now(),
-		ahead: make(map[kvstore.Key]int), unfed: make(map[kvstore.Key]int),
+		ahead: make(map[kvstore.Key]int), unfed: make(map[kvstore.Key]int), unfedBy: make(map[kvstore.Key]string),
 		replies: make(chan *nats.Msg, 4*maxGroup), events: make(chan func(), 64), cost: fenced.NewCosts(s.replicas),
 	}
 	e.anchors.add(s.loaded.last)
@@ -282,7 +283,7 @@ func (e *engine) accept(t *txn) {
 	if len(t.writes) > 0 {
 		if e.mustWait(t.writes) {
 			e.stats.blocked.Add(1)
-			e.blocked = append(e.blocked, t)
+			e.block(t)
 			return
 		}
 		t.apply(e.txnID(), e.opts.InstanceID)
@@ -308,6 +309,21 @@ func (e *engine) underWay(request string) bool {
 		}
 	}
 	return slices.ContainsFunc(e.pending, same)
+}
+
+// block lets a transaction wait for Release. Where it waits for the commits of
+// another instance, it may as well be handed to that one, whose feed is at work
+// on them.
+func (e *engine) block(t *txn) {
+	if t.opts.Yield {
+		for _, w := range t.writes {
+			if other := e.unfedBy[w.Key]; other != "" && other != e.opts.InstanceID {
+				t.finish(result{err: &kvstore.ContendedError{Writer: other}})
+				return
+			}
+		}
+	}
+	e.blocked = append(e.blocked, t)
 }
 
 // mustWait: with Hold, the log keeps for every key the version that everybody
@@ -336,6 +352,7 @@ func (e *engine) unblock() {
 		k := e.unfedLog[n].key
 		if e.unfed[k]--; e.unfed[k] <= 0 {
 			delete(e.unfed, k)
+			delete(e.unfedBy, k)
 		}
 		n++
 	}
@@ -350,6 +367,7 @@ func (e *engine) countUnfed(c *kvstore.Commit) {
 	}
 	for _, en := range c.Entries {
 		e.unfed[en.Key]++
+		e.unfedBy[en.Key] = c.Writer
 		e.unfedLog = append(e.unfedLog, unfedWrite{en.Revision, en.Key})
 	}
 }

@@ -30,10 +30,11 @@ type flight struct {
 	// before it; else all are stored at once.
 	chain bool
 	sent  bool // it may be stored; false again once it is known not to be
-	// attempts counts how often it was sent: after the second, a refusal may be
-	// about its own first copy.
-	attempts int
-	landed   int // messages that are known to be stored, and not in msgs any more
+	// silent: a copy of it was sent that nothing was heard of, so that a refusal may
+	// be about its own copy.
+	silent   bool
+	refused  bool // every copy of it was refused as late
+	landed   int  // messages that are known to be stored, and not in msgs any more
 	sentAt   time.Time
 	settling bool // a helper goroutine is finding out what became of it
 }
@@ -210,8 +211,7 @@ func (e *engine) cutBatch() int {
 func (e *engine) launch() {
 	f := e.flight
 	e.flights++
-	f.id, f.sent, f.sentAt, f.settling = e.flights, true, time.Now(), false
-	f.attempts++
+	f.id, f.sent, f.sentAt, f.settling, f.refused = e.flights, true, time.Now(), false, false
 	reply := e.inbox + "." + strconv.FormatUint(f.id, 36)
 	if len(f.msgs) == 0 {
 		if err := e.nc.PublishRequest(e.api+"STREAM.INFO."+e.stream, reply, nil); err != nil {
@@ -245,7 +245,7 @@ func (e *engine) notPublished(i int, err error) {
 	}
 	last := i == len(f.msgs)-1
 	first := i == 0
-	if f.attempts == 1 && (f.chain && first || !f.chain && !last) {
+	if !f.silent && (f.chain && first || !f.chain && !last) {
 		e.refused(err) // a batch without its last message is no batch
 		return
 	}
@@ -299,17 +299,31 @@ func (e *engine) answered(m *nats.Msg) {
 		e.log.Error("commit was stored at another place than it asked for", "op", "commit",
 			"expected", f.base+kvstore.Revision(len(f.msgs)), "stored", a.Sequence)
 		e.unknown()
-	case f.attempts > 1:
+	case f.silent:
 		e.unknown() // an earlier copy may be stored, or still be on its way
 	case err != nil:
 		e.missed(err)
 	case a.Error.ErrorCode == fenced.CodeWrongLast, a.Error.ErrorCode == fenced.CodeUndecided, a.Error.ErrorCode == fenced.CodeWrongLastID:
-		e.lost(f.base + 1)
+		e.refusedAsLate()
 	case transient(a.Error):
 		e.missed(a.Error)
 	default:
 		e.refused(a.Error)
 	}
+}
+
+// refusedAsLate: the server says that something was stored since the base. While a
+// replicated stream changes its leader, two servers may take the same message, and
+// one refuses what the other stores: there the log has the last word, as long as
+// it remembers.
+func (e *engine) refusedAsLate() {
+	late := e.flight.base + 1
+	e.flight.refused = true
+	if e.replicas > 1 {
+		e.askLog(func() { e.lost(late) })
+		return
+	}
+	e.lost(late)
 }
 
 // transient errors say that the stream has no leader at the moment.

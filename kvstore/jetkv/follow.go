@@ -70,7 +70,7 @@ func (e *engine) takeIn() {
 // can: the flight's writers wait for it in limbo.
 func (e *engine) overtaken(by kvstore.Revision) {
 	f := e.flight
-	if f == nil || !f.sent || len(f.msgs) == 0 || by == f.base+1 {
+	if f == nil || !f.sent || len(f.msgs) == 0 || by == f.base+1 || f.refused && !f.silent {
 		return
 	}
 	limbo := *f
@@ -97,7 +97,7 @@ func (e *engine) answeredInLimbo(f *flight, a fenced.Ack) {
 		if len(f.txns) > 0 {
 			e.limbo = append(e.limbo, f)
 		}
-	case f.attempts > 1:
+	case f.silent:
 		f.finishWriters(errTraceLost)
 	default:
 		for _, t := range f.txns {
@@ -420,6 +420,7 @@ func (e *engine) restart(l *loaded) {
 	e.anchors.add(l.last)
 	e.unfedLog, e.gap = nil, l.state.Revision()
 	clear(e.unfed)
+	clear(e.unfedBy)
 	e.released.Store(uint64(l.state.Revision()))
 	e.committed.Store(l.state)
 	e.history.Reset(l.state.Revision())

@@ -24,6 +24,13 @@ var (
 // there is no message at that place, the flight is sent again; at most one of
 // its copies can be stored.
 func (e *engine) unknown() {
+	e.flight.silent = true
+	e.askLog(e.traceLost)
+}
+
+// askLog settles the flight from the log. When the message that would decide has
+// been rewritten, otherwise decides.
+func (e *engine) askLog(otherwise func()) {
 	f := e.flight
 	if f.settling {
 		return
@@ -31,16 +38,16 @@ func (e *engine) unknown() {
 	f.settling = true
 	e.stats.unknown.Add(1)
 	base, first := f.base, f.first
-	e.verify.wg.Go(func() { e.settle(f, base, first) })
+	e.verify.wg.Go(func() { e.settle(f, base, first, otherwise) })
 }
 
 // settleRetry is the wait between two questions to a log that does not answer.
 const settleRetry = 100 * time.Millisecond
 
 // settle finds out what became of a flight and tells the engine.
-func (e *engine) settle(f *flight, base kvstore.Revision, first string) {
+func (e *engine) settle(f *flight, base kvstore.Revision, first string, otherwise func()) {
 	for {
-		decide, err := e.lookUp(f, base, first)
+		decide, err := e.lookUp(f, base, first, otherwise)
 		if err == nil {
 			e.post(func() {
 				if e.flight != f {
@@ -64,7 +71,7 @@ func (e *engine) settle(f *flight, base kvstore.Revision, first string) {
 	}
 }
 
-func (e *engine) lookUp(f *flight, base kvstore.Revision, first string) (decide func(), err error) {
+func (e *engine) lookUp(f *flight, base kvstore.Revision, first string, otherwise func()) (decide func(), err error) {
 	for range 2 { // the second look is for a commit between the two questions
 		m, err := e.stored(e.ctx, base+1)
 		if err != nil {
@@ -87,7 +94,7 @@ func (e *engine) lookUp(f *flight, base kvstore.Revision, first string) (decide 
 			return e.verifyContinuity, nil
 		}
 	}
-	return e.traceLost, nil
+	return otherwise, nil
 }
 
 // settled: the flight's first message is stored. That proves a batch; of a chain
