@@ -13,18 +13,17 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go"
-	"go.uber.org/goleak"
+	"github.com/zlink/zlink-nats/testenv"
 
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/memkv"
 	"github.com/zlink/zlink-nats/subjects"
-	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.VerifyNoLeaks(m) }
 
 // patience bounds what a test waits for; it is far above what anything takes.
 const patience = 20 * time.Second

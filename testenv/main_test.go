@@ -3,7 +3,7 @@ package testenv_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/zlink/zlink-nats/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.VerifyNoLeaks(m) }

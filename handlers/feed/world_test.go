@@ -12,17 +12,16 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
+	"github.com/zlink/zlink-nats/testenv"
 
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/handlers/feed"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
-	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.VerifyNoLeaks(m) }
 
 const (
 	// patience bounds every wait; the machine may be busy.

@@ -34,13 +34,18 @@ type flight struct {
 	// be about its own copy.
 	silent   bool
 	refused  bool // every copy of it was refused as late
-	landed   int  // messages that are known to be stored, and not in msgs any more
+	echoes   int  // messages known to be stored from their echo, not acknowledged
+	echoedAt time.Time
+	landed   int // messages that are known to be stored, and not in msgs any more
 	sentAt   time.Time
 	settling bool // a helper goroutine is finding out what became of it
 }
 
 // flightTimeout is how long an acknowledgement may take before the log is asked.
 const flightTimeout = 2 * time.Second
+
+// echoPatience is how long an acknowledgement may come after the echo.
+const echoPatience = 200 * time.Millisecond
 
 // retryAfter is the wait before a flight that reached nobody is sent again.
 const retryAfter = 100 * time.Millisecond
@@ -382,6 +387,7 @@ func (e *engine) commit(n int) {
 	e.healthy()
 	e.conflicts, e.progressAt = 0, time.Now()
 	f.landed += n
+	f.echoes = max(0, f.echoes-n)
 	done := f.take(n)
 	if len(f.msgs) == 0 {
 		e.flight = nil
@@ -454,7 +460,10 @@ func (e *engine) publish(done []*txn) {
 func (e *engine) expireFlight() {
 	f := e.flight
 	switch {
-	case f == nil || f.settling:
+	case f == nil:
+	case f.echoes > 0 && time.Since(f.echoedAt) > echoPatience:
+		e.commit(f.echoes) // the acknowledgement is lost
+	case f.settling:
 	case !f.sent && time.Since(f.sentAt) > retryAfter && e.nc.IsConnected() && e.mayRun():
 		if e.board(f.txns) {
 			e.launch()

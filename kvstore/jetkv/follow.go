@@ -15,8 +15,11 @@ func (e *engine) receive(r record) {
 		return // an echo of what is committed here
 	}
 	if f := e.flight; f != nil && f.has(r.txn) && f.stored(r.revision) > 0 {
-		e.commit(f.stored(r.revision)) // its own echo was faster than the acknowledgement
+		e.echoed(f.stored(r.revision))
 		return
+	}
+	if f := e.flight; f != nil && f.echoes > 0 {
+		e.commit(f.echoes) // the log has gone on from it
 	}
 	last := e.tail.Revision()
 	if n := len(e.batch); n > 0 {
@@ -36,6 +39,21 @@ func (e *engine) receive(r record) {
 	if r.batch == "" || r.commit {
 		e.takeIn()
 	}
+}
+
+// echoed: the first n messages of the flight are stored, as their echo tells before
+// the acknowledgement. A replica can be ahead of its leader for a moment; callers
+// are told only when the leader has the commit too, since it is the leader whom
+// other instances ask whether they are behind.
+func (e *engine) echoed(n int) {
+	if e.replicas == 1 {
+		e.commit(n)
+		return
+	}
+	if e.flight.echoes == 0 {
+		e.flight.echoedAt = time.Now()
+	}
+	e.flight.echoes = n
 }
 
 // takeIn applies what another instance, or another tool, committed at once.

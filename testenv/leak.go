@@ -1,0 +1,15 @@
+package testenv
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// VerifyNoLeaks runs the tests of a package that starts servers and fails when
+// goroutines are left. A loop of the NATS server that writes the state of a stream
+// now and then may end a little after its server.
+func VerifyNoLeaks(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(
+		"github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"))
+}
