@@ -37,6 +37,8 @@ const (
 
 // Error codes of refusals.
 const (
+	CodeNoCluster     jetstream.ErrorCode = 10008 // the cluster has no leader at the moment
+	CodeNotLeader     jetstream.ErrorCode = 10009 // nor does this server know one
 	CodeNoMessage     jetstream.ErrorCode = 10037 // no message at the position that was asked for
 	CodeWrongLastID   jetstream.ErrorCode = 10070 // the last message is not the expected one
 	CodeWrongLast     jetstream.ErrorCode = 10071 // something was stored since the expected sequence

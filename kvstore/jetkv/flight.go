@@ -333,7 +333,7 @@ func (e *engine) refusedAsLate() {
 
 // transient errors say that the stream has no leader at the moment.
 func transient(err *jetstream.APIError) bool {
-	return err.ErrorCode == 10008 || err.ErrorCode == 10009 || err.Code == 503 && err.ErrorCode == 0
+	return err.ErrorCode == fenced.CodeNoCluster || err.ErrorCode == fenced.CodeNotLeader || err.Code == 503 && err.ErrorCode == 0
 }
 
 // answeredQuestion: the state is the latest if the leader has nothing later.
