@@ -58,7 +58,7 @@ func findLease(v kvstore.View, ownerID string) (*lease, error) {
 	if r == nil {
 		return nil, nil
 	}
-	return decodeLease(r)
+	return kvstore.Decoded(r, decodeLease)
 }
 
 // findToken returns the lease of a token; nil when the token is not live.

@@ -1,6 +1,9 @@
 package kvstore
 
-import "strconv"
+import (
+	"strconv"
+	"sync/atomic"
+)
 
 // MaxRevision is the greatest revision there can be. A commit that would pass it
 // is refused with [ErrExhausted].
@@ -24,8 +27,7 @@ type Row struct {
 	Revision Revision
 	// Expiry is the instant from which the row counts as absent; 0 is never.
 	Expiry Instant
-	// index is what the schema said of the row when it was put into a state.
-	index []IndexEntry
+	memo   atomic.Pointer[any]
 }
 
 // Live tells whether the row counts as present at the instant.
@@ -59,4 +61,23 @@ type Commit struct {
 	// Gap is true when the entries are what is left of several commits whose
 	// rows have been rewritten since.
 	Gap bool
+}
+
+// Decoded returns what decode makes of the row. It is kept with the row, so that the
+// many who read a version decode it once: for rows that are few and often read. All
+// of them share the value and must not change it. Errors are those of decode; they
+// are not kept.
+func Decoded[T any](r *Row, decode func(*Row) (*T, error)) (*T, error) {
+	if kept := r.memo.Load(); kept != nil {
+		if value, ok := (*kept).(*T); ok {
+			return value, nil
+		}
+	}
+	value, err := decode(r)
+	if err != nil {
+		return nil, err
+	}
+	var kept any = value
+	r.memo.Store(&kept)
+	return value, nil
 }

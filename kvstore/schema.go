@@ -1,12 +1,15 @@
 package kvstore
 
 // Schema is what a store needs to know about the rows it keeps. Its functions
-// are pure and are called for every row that is stored or loaded; they must not
-// panic on a value that they cannot decode.
+// are pure and are called for every row that is stored, loaded, replaced or
+// removed; they must not panic on a value that they cannot decode.
 type Schema struct {
 	// Index returns the index entries of a row; nil for a row that has none or
 	// cannot be decoded.
 	Index func(*Row) []IndexEntry
+	// Amounts returns what a row adds to sums, each sum at most once; nil for a row
+	// that adds nothing or cannot be decoded.
+	Amounts func(*Row) []Amount
 	// Stamp returns the scopes whose stamp the entry moves, each with the
 	// revision it moves to (0 stands for the entry's own). A scope's stamp is
 	// the greatest revision it ever got. For a removal it may only look at the
@@ -18,6 +21,12 @@ type Schema struct {
 type IndexEntry struct {
 	Index string // name of the index
 	Value string // any bytes; entries of one index are ordered by it
+}
+
+// Amount is what a row adds to a sum over all rows.
+type Amount struct {
+	Sum string // name of the sum, any bytes
+	N   int64  // may be negative
 }
 
 // Stamp is the revision of the last change in a scope.

@@ -21,6 +21,7 @@ type State struct {
 	revision Revision
 	rows     *btree.BTreeG[*Row]
 	index    *btree.BTreeG[indexItem]
+	sums     *btree.BTreeG[Amount] // none is 0
 	expiring *btree.BTreeG[*Row]
 	stamps   *btree.BTreeG[Stamp]
 	removed  *btree.BTreeG[Tombstone]
@@ -32,9 +33,11 @@ type familyCount struct {
 	rows   int
 }
 
+// indexItem names a row by its key, so that a version of the row that has the same
+// entries as the one before it changes nothing here.
 type indexItem struct {
 	index, value string
-	row          *Row
+	key          Key
 }
 
 // Tombstone remembers a removed row whose history the log still holds. A key has
@@ -53,6 +56,7 @@ func NewState(schema *Schema) *State {
 		schema:   schema,
 		rows:     newTree(func(a, b *Row) bool { return a.Key < b.Key }),
 		index:    newTree(lessIndex),
+		sums:     newTree(func(a, b Amount) bool { return a.Sum < b.Sum }),
 		expiring: newTree(lessExpiry),
 		stamps:   newTree(func(a, b Stamp) bool { return a.Scope < b.Scope }),
 		removed:  newTree(func(a, b Tombstone) bool { return a.Key < b.Key }),
@@ -72,7 +76,7 @@ func lessIndex(a, b indexItem) bool {
 	if c := strings.Compare(a.value, b.value); c != 0 {
 		return c < 0
 	}
-	return a.row.Key < b.row.Key
+	return a.key < b.key
 }
 
 func lessExpiry(a, b *Row) bool {
@@ -85,7 +89,7 @@ func lessExpiry(a, b *Row) bool {
 // Copy returns an independent state with the same content.
 func (s *State) Copy() *State {
 	c := *s
-	c.rows, c.index, c.expiring = s.rows.Copy(), s.index.Copy(), s.expiring.Copy()
+	c.rows, c.index, c.sums, c.expiring = s.rows.Copy(), s.index.Copy(), s.sums.Copy(), s.expiring.Copy()
 	c.stamps, c.removed = s.stamps.Copy(), s.removed.Copy()
 	return &c
 }
@@ -102,24 +106,12 @@ func (s *State) Rows() int { return s.rows.Len() }
 
 // Put stores a row version and returns the entry of the commit.
 func (s *State) Put(r *Row) Entry {
-	if s.schema.Index != nil {
-		r.index = s.schema.Index(r)
-	}
 	prior, _ := s.rows.Set(r)
-	if prior != nil {
-		s.unlink(prior, r)
-	} else {
-		s.count(r.Key, 1)
-	}
 	if prior == nil {
+		s.count(r.Key, 1)
 		s.removed.Delete(Tombstone{Key: r.Key}) // its history has gone on
 	}
-	if r.Expiry != 0 {
-		s.expiring.Set(r)
-	}
-	for _, e := range r.index {
-		s.index.Set(indexItem{e.Index, e.Value, r})
-	}
+	s.relink(prior, r)
 	e := Entry{Key: r.Key, Revision: r.Revision, Row: r, Prior: prior}
 	s.stamp(e)
 	s.revision = r.Revision
@@ -131,7 +123,7 @@ func (s *State) Put(r *Row) Entry {
 func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
 	prior, _ := s.rows.Delete(&Row{Key: k})
 	if prior != nil {
-		s.unlink(prior, nil)
+		s.relink(prior, nil)
 		s.count(k, -1)
 	}
 	e := Entry{Key: k, Revision: rev, Prior: prior}
@@ -151,24 +143,79 @@ func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
 func (s *State) Forget(k Key, rev Revision) {
 	s.removed.Delete(Tombstone{Key: k})
 	if prior, ok := s.rows.Delete(&Row{Key: k}); ok {
-		s.unlink(prior, nil)
+		s.relink(prior, nil)
 		s.count(k, -1)
 	}
 	s.Advance(rev)
 }
 
-// unlink takes a row version out of the trees beside the one of rows, except
-// where the version that follows it (nil if none) takes its place anyway.
-func (s *State) unlink(prior, next *Row) {
-	if prior.Expiry != 0 && (next == nil || next.Expiry != prior.Expiry) {
+// relink lets a row version take the place of another in what follows from rows.
+// Either may be nil.
+func (s *State) relink(prior, next *Row) {
+	if prior != nil && prior.Expiry != 0 && (next == nil || next.Expiry != prior.Expiry) {
 		s.expiring.Delete(prior)
 	}
-	if next != nil && slices.Equal(prior.index, next.index) {
+	if next != nil && next.Expiry != 0 {
+		s.expiring.Set(next)
+	}
+	s.reindex(prior, next)
+	s.resum(prior, next)
+}
+
+// What the schema says of the version before is asked again instead of being kept
+// with every row: that would be most of what a small row takes.
+
+func (s *State) reindex(prior, next *Row) {
+	before, after := s.entriesOf(prior), s.entriesOf(next)
+	if slices.Equal(before, after) {
 		return
 	}
-	for _, e := range prior.index {
-		s.index.Delete(indexItem{e.Index, e.Value, prior})
+	for _, e := range before {
+		if !slices.Contains(after, e) {
+			s.index.Delete(indexItem{e.Index, e.Value, prior.Key})
+		}
 	}
+	for _, e := range after {
+		if !slices.Contains(before, e) {
+			s.index.Set(indexItem{e.Index, e.Value, next.Key})
+		}
+	}
+}
+
+func (s *State) entriesOf(r *Row) []IndexEntry {
+	if r == nil || s.schema.Index == nil {
+		return nil
+	}
+	return s.schema.Index(r)
+}
+
+func (s *State) resum(prior, next *Row) {
+	before, after := s.amountsOf(prior), s.amountsOf(next)
+	if slices.Equal(before, after) {
+		return
+	}
+	for _, a := range before {
+		s.add(a.Sum, -a.N)
+	}
+	for _, a := range after {
+		s.add(a.Sum, a.N)
+	}
+}
+
+func (s *State) amountsOf(r *Row) []Amount {
+	if r == nil || s.schema.Amounts == nil {
+		return nil
+	}
+	return s.schema.Amounts(r)
+}
+
+func (s *State) add(sum string, n int64) {
+	was, _ := s.sums.Get(Amount{Sum: sum})
+	if n += was.N; n == 0 {
+		s.sums.Delete(Amount{Sum: sum})
+		return
+	}
+	s.sums.Set(Amount{sum, n})
 }
 
 func (s *State) count(k Key, n int) {

@@ -215,3 +215,33 @@ func TestErrorsTellWhatHappened(t *testing.T) {
 		t.Errorf("error %q", got)
 	}
 }
+
+func TestDecodedIsKeptWithTheVersion(t *testing.T) {
+	t.Parallel()
+	type first struct{ text string }
+	type second struct{ size int }
+	calls := 0
+	asFirst := func(r *kvstore.Row) (*first, error) {
+		calls++
+		if len(r.Value) == 0 {
+			return nil, errors.New("empty")
+		}
+		return &first{string(r.Value)}, nil
+	}
+	r := &kvstore.Row{Key: "k", Value: []byte("x")}
+	a, errA := kvstore.Decoded(r, asFirst)
+	b, errB := kvstore.Decoded(r, asFirst)
+	if a != b || a.text != "x" || errA != nil || errB != nil || calls != 1 {
+		t.Errorf("decoded %v, %v and %v, %v in %d calls", a, errA, b, errB, calls)
+	}
+	other, err := kvstore.Decoded(r, func(r *kvstore.Row) (*second, error) { return &second{len(r.Value)}, nil })
+	if err != nil || other.size != 1 {
+		t.Errorf("decoded as another type %v, %v", other, err)
+	}
+	damaged := &kvstore.Row{Key: "k"}
+	for range 2 {
+		if got, err := kvstore.Decoded(damaged, asFirst); err == nil || got != nil {
+			t.Errorf("decoded %v of a row that cannot be, %v", got, err)
+		}
+	}
+}

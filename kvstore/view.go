@@ -48,14 +48,16 @@ func (v View) Scan(prefix, after Key) iter.Seq[*Row] {
 }
 
 // Index lists the rows under exactly one value of an index, in key order.
-func (v View) Index(index, value string) iter.Seq[*Row] {
+func (v View) Index(index, value string) iter.Seq[*Row] { return v.IndexAfter(index, value, "") }
+
+// IndexAfter is Index for the rows whose key is greater than after.
+func (v View) IndexAfter(index, value string, after Key) iter.Seq[*Row] {
 	return func(yield func(*Row) bool) {
-		from := indexItem{index, value, &Row{}}
-		v.state.index.Ascend(from, func(i indexItem) bool {
+		v.state.index.Ascend(indexItem{index, value, after}, func(i indexItem) bool {
 			if i.index != index || i.value != value {
 				return false
 			}
-			return !i.row.Live(v.now) || yield(i.row)
+			return i.key == after || v.visit(i.key, yield)
 		})
 	}
 }
@@ -64,14 +66,26 @@ func (v View) Index(index, value string) iter.Seq[*Row] {
 // prefix, ordered by value and then by key.
 func (v View) IndexPrefix(index, prefix string) iter.Seq[*Row] {
 	return func(yield func(*Row) bool) {
-		from := indexItem{index, prefix, &Row{}}
-		v.state.index.Ascend(from, func(i indexItem) bool {
+		v.state.index.Ascend(indexItem{index: index, value: prefix}, func(i indexItem) bool {
 			if i.index != index || !strings.HasPrefix(i.value, prefix) {
 				return false
 			}
-			return !i.row.Live(v.now) || yield(i.row)
+			return v.visit(i.key, yield)
 		})
 	}
+}
+
+// visit yields the row of a key in an index, unless it has expired.
+func (v View) visit(k Key, yield func(*Row) bool) bool {
+	r := v.Row(k)
+	return r == nil || yield(r)
+}
+
+// Sum is the total of what the stored rows add to a sum, expired ones included
+// until they are removed; 0 when none adds to it.
+func (v View) Sum(name string) int64 {
+	a, _ := v.state.sums.Get(Amount{Sum: name})
+	return a.N
 }
 
 // Stamp is the revision of the last change in a scope; 0 if there never was one.

@@ -1,6 +1,8 @@
 package kvtest
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/zlink/zlink-nats/kvstore"
@@ -16,8 +18,8 @@ const (
 // Key is a row of the [Schema] in a scope.
 func Key(scope, name string) kvstore.Key { return kvstore.NewKey(Family, scope, name) }
 
-// Schema indexes the rows of a family by every word of their values, and stamps
-// their scopes.
+// Schema indexes the rows of a family by every word of their values, counts the
+// words in a sum for each, and stamps the rows' scopes.
 func Schema() *kvstore.Schema {
 	return &kvstore.Schema{
 		Index: func(r *kvstore.Row) (entries []kvstore.IndexEntry) {
@@ -28,6 +30,19 @@ func Schema() *kvstore.Schema {
 				entries = append(entries, kvstore.IndexEntry{Index: WordIndex, Value: w})
 			}
 			return entries
+		},
+		Amounts: func(r *kvstore.Row) (amounts []kvstore.Amount) {
+			if scope(r.Key) == "" {
+				return nil
+			}
+			counts := make(map[string]int64)
+			for _, w := range words(r.Value) {
+				counts[w]++
+			}
+			for _, w := range slices.Sorted(maps.Keys(counts)) {
+				amounts = append(amounts, kvstore.Amount{Sum: w, N: counts[w]})
+			}
+			return amounts
 		},
 		Stamp: func(e kvstore.Entry) []kvstore.Stamp {
 			if s := scope(e.Key); s != "" {

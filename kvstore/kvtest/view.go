@@ -36,14 +36,14 @@ func keys(rows iter.Seq[*kvstore.Row]) []kvstore.Key {
 type changes struct {
 	*env
 	rnd    *rand.Rand
-	rows   map[kvstore.Key]kvstore.Row
+	rows   map[kvstore.Key]*kvstore.Row
 	stamps map[string]kvstore.Revision
 }
 
 func (e *env) newChanges() *changes {
 	return &changes{
 		env: e, rnd: rand.New(rand.NewPCG(1, 2)),
-		rows: make(map[kvstore.Key]kvstore.Row), stamps: make(map[string]kvstore.Revision),
+		rows: make(map[kvstore.Key]*kvstore.Row), stamps: make(map[string]kvstore.Revision),
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *changes) commit(s kvstore.Store) kvstore.Revision {
 	})
 	for k, put := range picked {
 		if put {
-			c.rows[k] = kvstore.Row{Key: k, Value: []byte(value), Revision: written[k], Expiry: expiry}
+			c.rows[k] = &kvstore.Row{Key: k, Value: []byte(value), Revision: written[k], Expiry: expiry}
 		} else {
 			delete(c.rows, k)
 		}
@@ -87,7 +87,7 @@ func (c *changes) commit(s kvstore.Store) kvstore.Revision {
 }
 
 // live lists the keys of the map's rows that a filter takes, in order.
-func (c *changes) live(now kvstore.Instant, takes func(kvstore.Row) bool) []kvstore.Key {
+func (c *changes) live(now kvstore.Instant, takes func(*kvstore.Row) bool) []kvstore.Key {
 	var all []kvstore.Key
 	for k, r := range c.rows {
 		if r.Live(now) && takes(r) {
@@ -96,6 +96,18 @@ func (c *changes) live(now kvstore.Instant, takes func(kvstore.Row) bool) []kvst
 	}
 	slices.Sort(all)
 	return all
+}
+
+// sum is how often a word is in the map's rows, expired ones included.
+func (c *changes) sum(word string) (n int64) {
+	for _, r := range c.rows {
+		for _, w := range words(r.Value) {
+			if w == word {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // check compares everything that a view can be asked with the map.
@@ -110,23 +122,31 @@ func (c *changes) check(v kvstore.View) {
 	now := v.Now()
 	for k, want := range c.rows {
 		if got := v.Row(k); got != nil {
-			equal("row", *got, want)
+			equal("row", got, want)
 		} else if want.Live(now) {
 			c.Fatalf("row %q is missing", k)
 		}
 	}
 	for _, prefix := range []kvstore.Key{"", kvstore.Prefix(Family), kvstore.Prefix(Family, "s1"), Key("s1", "n1"), "zz"} {
 		for _, after := range []kvstore.Key{"", Key("s1", "n10"), Key("s1", "n1"), Key("s0", ""), "zzz"} {
-			want := c.live(now, func(r kvstore.Row) bool { return r.Key.HasPrefix(prefix) && r.Key > after })
+			want := c.live(now, func(r *kvstore.Row) bool { return r.Key.HasPrefix(prefix) && r.Key > after })
 			equal(fmt.Sprintf("scan of %q after %q", prefix, after), keys(v.Scan(prefix, after)), want)
 		}
 	}
 	var byPrefix []kvstore.Key
 	for w := range 6 {
 		word := fmt.Sprint("w", w)
-		want := c.live(now, func(r kvstore.Row) bool { return slices.Contains(words(r.Value), word) })
+		want := c.live(now, func(r *kvstore.Row) bool { return slices.Contains(words(r.Value), word) })
 		equal("index "+word, keys(v.Index(WordIndex, word)), want)
 		byPrefix = append(byPrefix, want...)
+	}
+	for _, after := range []kvstore.Key{"", Key("s1", "n10"), Key("s0", ""), "zzz"} {
+		want := c.live(now, func(r *kvstore.Row) bool { return slices.Contains(words(r.Value), "w1") && r.Key > after })
+		equal(fmt.Sprintf("index w1 after %q", after), keys(v.IndexAfter(WordIndex, "w1", after)), want)
+	}
+	for w := range 7 {
+		word := fmt.Sprint("w", w)
+		equal("sum of "+word, v.Sum(word), c.sum(word))
 	}
 	equal("index prefix", keys(v.IndexPrefix(WordIndex, "w")), byPrefix)
 	equal("index prefix of nothing", keys(v.IndexPrefix(WordIndex, "x")), []kvstore.Key(nil))
@@ -188,7 +208,7 @@ func snapshotsDoNotChange(e *env) {
 	c := e.newChanges()
 	type snapshot struct {
 		view kvstore.View
-		rows map[kvstore.Key]kvstore.Row
+		rows map[kvstore.Key]*kvstore.Row
 		at   map[string]kvstore.Revision
 	}
 	var kept []snapshot
