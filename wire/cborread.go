@@ -203,6 +203,8 @@ func (r *cborReader) openArray() (int, *InvalidError) { return r.open(majorArray
 
 func (r *cborReader) item() (bool, *InvalidError) { return r.more(), nil }
 
+func (r *cborReader) isText() bool { return r.pos < len(r.data) && r.data[r.pos]>>5 == majorText }
+
 func (r *cborReader) text() ([]byte, *InvalidError) { return r.utf8(wantText) }
 
 func (r *cborReader) utf8(want string) ([]byte, *InvalidError) {

@@ -19,6 +19,7 @@ type reader interface {
 	openArray() (claimed int, err *InvalidError)
 	item() (ok bool, err *InvalidError)
 
+	isText() bool                            // the next item is text
 	text() ([]byte, *InvalidError)           // valid UTF-8
 	rid() ([]byte, *InvalidError)            // either form
 	bytes() ([]byte, *InvalidError)          // never nil, owned by the caller
@@ -158,6 +159,13 @@ func (p *plan) decodeMap(r reader, v reflect.Value) *InvalidError {
 }
 
 func (p *plan) decodeObject(r reader, v reflect.Value) *InvalidError {
+	if p.textual && r.isText() {
+		text, err := r.text()
+		if err != nil {
+			return err
+		}
+		return v.Addr().Interface().(textual).fromText(string(text))
+	}
 	if err := r.openObject(); err != nil {
 		return err
 	}

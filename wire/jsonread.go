@@ -124,6 +124,8 @@ func (r *jsonReader) item() (bool, *InvalidError) {
 	return !closed && err == nil, err
 }
 
+func (r *jsonReader) isText() bool { return r.dec.PeekKind() == '"' }
+
 func (r *jsonReader) text() ([]byte, *InvalidError) { return r.str(wantText) }
 
 // str reads a string and undoes its escapes.

@@ -7,33 +7,73 @@ type Kind string
 
 // The values of [Kind].
 const (
-	KindApplied             Kind = "applied"             // the opaque write was carried out
-	KindClaimed             Kind = "claimed"             // the lease is the caller's
-	KindConflict            Kind = "conflict"            // something else holds
-	KindExpired             Kind = "expired"             // the cursor's snapshot is gone, or the cursor belongs to another scan
-	KindFound               Kind = "found"               // here it is
-	KindGenerationExhausted Kind = "generationExhausted" // no revision is left for a new generation
-	KindMissing             Kind = "missing"             // there is none
-	KindPage                Kind = "page"                // a page of a scan
-	KindReleased            Kind = "released"            // the lease is gone
-	KindRenewed             Kind = "renewed"             // the lease lives on
-	KindStale               Kind = "stale"               // the token is not live
+	KindAborted                    Kind = "aborted"                    // the reservation is gone
+	KindAlreadyAborted             Kind = "alreadyAborted"             // it was aborted before
+	KindAlreadyCommitted           Kind = "alreadyCommitted"           // it was committed before
+	KindAlreadyCompleted           Kind = "alreadyCompleted"           // the operation has an outcome
+	KindAlreadyExists              Kind = "alreadyExists"              // the object is there
+	KindApplied                    Kind = "applied"                    // the opaque write was carried out
+	KindClaimed                    Kind = "claimed"                    // the lease is the caller's
+	KindCommitted                  Kind = "committed"                  // the object is there from now on
+	KindConflict                   Kind = "conflict"                   // something else holds
+	KindCreated                    Kind = "created"                    // the object is there from now on
+	KindDeleted                    Kind = "deleted"                    // the record is gone
+	KindExpired                    Kind = "expired"                    // the cursor's snapshot is gone, or the cursor belongs to another scan
+	KindFailed                     Kind = "failed"                     // the creation failed, and the reservation is gone
+	KindFound                      Kind = "found"                      // here it is
+	KindGenerationExhausted        Kind = "generationExhausted"        // no revision is left for a new generation
+	KindMissing                    Kind = "missing"                    // there is none
+	KindNoTarget                   Kind = "noTarget"                   // no node qualifies, room aside
+	KindNone                       Kind = "none"                       // no node was selected
+	KindPage                       Kind = "page"                       // a page of a scan or list
+	KindPlacementCapacityExhausted Kind = "placementCapacityExhausted" // there is no room
+	KindRejected                   Kind = "rejected"                   // the creation was rejected, and the reservation is gone
+	KindReleased                   Kind = "released"                   // the lease or the reservation is gone
+	KindRenewed                    Kind = "renewed"                    // the lease lives on
+	KindReserved                   Kind = "reserved"                   // the object is the caller's to create
+	KindScanExpired                Kind = "scanExpired"                // the cursor's snapshot is gone, or the cursor belongs to another list
+	KindSelected                   Kind = "selected"                   // a node was selected
+	KindSnapshot                   Kind = "snapshot"                   // here is the record
+	KindStale                      Kind = "stale"                      // the token is not live, or what the request is about has moved on
+	KindStored                     Kind = "stored"                     // the record was changed
+	KindTypeMismatch               Kind = "typeMismatch"               // the object is there and of another kind or type
+	KindUnavailable                Kind = "unavailable"                // the object of an owner that has ended cannot be replaced yet
 )
 
 // Values implements [Enum].
 func (Kind) Values() []string {
 	return []string{
+		string(KindAborted),
+		string(KindAlreadyAborted),
+		string(KindAlreadyCommitted),
+		string(KindAlreadyCompleted),
+		string(KindAlreadyExists),
 		string(KindApplied),
 		string(KindClaimed),
+		string(KindCommitted),
 		string(KindConflict),
+		string(KindCreated),
+		string(KindDeleted),
 		string(KindExpired),
+		string(KindFailed),
 		string(KindFound),
 		string(KindGenerationExhausted),
 		string(KindMissing),
+		string(KindNoTarget),
+		string(KindNone),
 		string(KindPage),
+		string(KindPlacementCapacityExhausted),
+		string(KindRejected),
 		string(KindReleased),
 		string(KindRenewed),
+		string(KindReserved),
+		string(KindScanExpired),
+		string(KindSelected),
+		string(KindSnapshot),
 		string(KindStale),
+		string(KindStored),
+		string(KindTypeMismatch),
+		string(KindUnavailable),
 	}
 }
 

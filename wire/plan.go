@@ -36,6 +36,7 @@ type plan struct {
 	empty  reflect.Value // shapeArray: the list of no elements
 
 	// shapeObject
+	textual  bool           // text may stand for the map
 	fields   []field        // in the order of their declaration
 	byName   map[string]int // index into fields
 	ordered  []int          // indexes into fields, in the order of deterministic CBOR
@@ -61,7 +62,13 @@ var (
 	plans    sync.Map // reflect.Type -> *plan
 	ridType  = reflect.TypeFor[RID]()
 	enumType = reflect.TypeFor[Enum]()
+	textType = reflect.TypeFor[textual]()
 )
+
+// textual is an object that can be given as text as well. It is written as a map.
+type textual interface {
+	fromText(text string) *InvalidError
+}
 
 // planOf returns the plan of a struct type. It panics for a type that no message may have.
 func planOf(t reflect.Type) *plan {
@@ -108,7 +115,7 @@ func (b *planner) plan(t reflect.Type) *plan {
 		}
 		p.shape, p.elem = shapeMap, b.plan(t.Elem())
 	case reflect.Struct:
-		p.shape = shapeObject
+		p.shape, p.textual = shapeObject, reflect.PointerTo(t).Implements(textType)
 		b.addFields(p, t, nil)
 		p.finish()
 	default:
@@ -219,6 +226,9 @@ func (p *plan) want() string {
 	case shapeArray:
 		return wantArray
 	default:
+		if p.textual {
+			return wantMap + " or its text form"
+		}
 		return wantMap
 	}
 }
