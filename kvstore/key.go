@@ -3,9 +3,9 @@ package kvstore
 import "strings"
 
 const (
-	// MaxKeyBytes bounds a key: the 1,024 bytes that the opaque store promises
-	// and the family that is put before them.
-	MaxKeyBytes = 1056
+	// MaxKeyBytes bounds a key. The longest is that of a peer that is named by an
+	// endpoint of 1,024 bytes, in a mesh with a name of 255.
+	MaxKeyBytes = 1312
 	// Separator stands between the segments of a key.
 	Separator = "\x00"
 )

@@ -46,6 +46,9 @@ func NewTx(v View, limits Limits) *Tx { return &Tx{View: v, limits: limits} }
 // closure that ignores it does not commit a part. It is for engines.
 func (tx *Tx) Writes() ([]Write, error) { return tx.writes, tx.err }
 
+// Limits are what one commit may hold.
+func (tx *Tx) Limits() Limits { return tx.limits }
+
 // Next is the revision that the next write of the transaction will have. It
 // returns ErrExhausted when there is none left; a closure that then writes
 // nothing may still answer as it likes. The generation that a commit begins is

@@ -15,8 +15,8 @@ const (
 	// ChangesStream is the JetStream stream that keeps the pushed changes.
 	ChangesStream = "ZLINK_CHANGES"
 
-	// maxPrefix is the greatest length of a prefix in bytes. The longest subject below it, a change with two names of 255
-	// bytes that are escaped throughout, then stays far under the 4,096 bytes of a NATS protocol line.
+	// maxPrefix is the greatest length of a prefix in bytes. The longest subject below it, the change of a peer with a mesh name
+	// of 255 bytes and an endpoint of 1,024, all escaped, then leaves a hundred of the 4,096 bytes of a NATS protocol line.
 	maxPrefix = 128
 )
 
