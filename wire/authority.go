@@ -185,3 +185,10 @@ type AuthorityCompareExchangeReply struct {
 	Authority
 	Current *Authority `json:"current,omitzero"` // conflict: the record as it is
 }
+
+// AuthorityEvent is an event of the kind authority.
+type AuthorityEvent struct {
+	EventHead
+	Key   string     `json:"key"`            // text form of the object's key
+	Value *Authority `json:"value,omitzero"` // upserted: the record, without live and storeNow
+}

@@ -33,3 +33,6 @@ type Incarnation struct {
 	RID                 RID        `json:"rid"`                 // the node
 	LifecycleGeneration Generation `json:"lifecycleGeneration"` // 1..2^63-1
 }
+
+// Node names the descriptor of the target.
+func (t Target) Node() DescriptorKey { return DescriptorKey{MeshName: t.MeshName, RID: t.NodeRID} }

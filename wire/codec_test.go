@@ -49,6 +49,10 @@ func TestUnmarshalAccepts(t *testing.T) {
 		"RID as bytes that could be text":  {wire.CBOR, "a1 63726964 4161", probe{RID: new(wire.RID("a"))}},
 		"RID in digits":                    {wire.JSON, `{"rid":{"hex":"00fF"}}`, probe{RID: new(wire.RID("\x00\xff"))}},
 		"RID in digits that could be text": {wire.JSON, `{"rid":{"hex":"61"}}`, probe{RID: new(wire.RID("a"))}},
+		"key as text in CBOR":              {wire.CBOR, "a1 636b6579 6a 7a6c61313a613a313a41", probe{Key: &wire.ObjectKey{Kind: wire.ObjectActor, GlobalID: "A"}}},
+		"key as escaped text":              {wire.JSON, `{"key":"zla1:s:1:\u0041"}`, probe{Key: &wire.ObjectKey{Kind: wire.ObjectUserSpot, GlobalID: "A"}}},
+		"key as a map":                     {wire.JSON, `{"key":{"kind":"instanceSpot","globalId":"A"}}`, probe{Key: &wire.ObjectKey{Kind: wire.ObjectInstanceSpot, GlobalID: "A"}}},
+		"key is null":                      {wire.JSON, `{"key":null}`, probe{}},
 		"more elements than are allotted at once": {
 			wire.JSON, `{"list":[` + strings.Repeat(`"a",`, 99) + `"a"]}`, probe{List: strings.Split(strings.Repeat("a", 100), "")},
 		},

@@ -167,6 +167,9 @@ func (p *plan) decodeObject(r reader, v reflect.Value) *InvalidError {
 		return v.Addr().Interface().(textual).fromText(string(text))
 	}
 	if err := r.openObject(); err != nil {
+		if err.Want == wantMap {
+			err.Want = p.want()
+		}
 		return err
 	}
 	var seen, present uint64

@@ -28,6 +28,8 @@
 // Bytes, slices and maps with omitzero may be sent empty, and are then not nil; false may be sent as well. An embedded struct
 // without a tag gives its fields to the struct around it. Absent fields are left out of output; null is read as absent.
 //
+// An [ObjectKey] is written as a map and read from its text form as well.
+//
 // A request or reply that has several forms is one struct: Kind says which, and the fields of the other forms are absent. The
 // codec does not check that they are; nor does it check ranges, which are the domain's.
 //

@@ -7,14 +7,28 @@ type EventKind string
 
 // The values of [EventKind].
 const (
-	EventMeshNode   EventKind = "mesh-node"   // see [MeshNodeEvent]
-	EventOwnerLease EventKind = "owner-lease" // see [OwnerLeaseEvent]
+	EventMeshNode        EventKind = "mesh-node"        // see [MeshNodeEvent]
+	EventClientServer    EventKind = "client-server"    // see [ClientServerEvent]
+	EventFanoutPublisher EventKind = "fanout-publisher" // see [FanoutPublisherEvent]
+	EventPeer            EventKind = "peer"             // see [PeerEvent]
+	EventSpot            EventKind = "spot"             // see [SpotEvent]
+	EventActor           EventKind = "actor"            // see [ActorEvent]
+	EventRoute           EventKind = "route"            // see [RouteEvent]
+	EventAuthority       EventKind = "authority"        // see [AuthorityEvent]
+	EventOwnerLease      EventKind = "owner-lease"      // see [OwnerLeaseEvent]
 )
 
 // Values implements [Enum].
 func (EventKind) Values() []string {
 	return []string{
 		string(EventMeshNode),
+		string(EventClientServer),
+		string(EventFanoutPublisher),
+		string(EventPeer),
+		string(EventSpot),
+		string(EventActor),
+		string(EventRoute),
+		string(EventAuthority),
 		string(EventOwnerLease),
 	}
 }

@@ -15,6 +15,7 @@ import (
 var fuzzed = []reflect.Type{
 	reflect.TypeFor[probe](), reflect.TypeFor[wire.MeshNodeUpdateRequest](), reflect.TypeFor[wire.MeshNodeListReply](),
 	reflect.TypeFor[wire.StoreWriteRequest](), reflect.TypeFor[wire.LeaseClaimRequest](), reflect.TypeFor[wire.StatusGetRequest](),
+	reflect.TypeFor[wire.Authority](), reflect.TypeFor[wire.ObjectReserveRequest](),
 }
 
 func FuzzUnmarshalCBOR(f *testing.F) {

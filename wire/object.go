@@ -56,7 +56,7 @@ func (o EndedOwner) Valid() bool { return slices.Contains(o.Values(), string(o))
 // CreationIntent says what object is to be created, and from what.
 type CreationIntent struct {
 	StableType              string `json:"stableType"`              // identifier, the type of the object
-	RequestContentReference string `json:"requestContentReference"` // 1..1,048,576 bytes: where the request is
+	RequestContentReference string `json:"requestContentReference"` // 1..1,048,576 bytes without NUL: where the request is
 	RequestSHA256           Bytes  `json:"requestSha256"`           // 32 bytes: what it is
 	RequestEncodedSize      uint32 `json:"requestEncodedSize"`      // 0..1,048,576 bytes
 }

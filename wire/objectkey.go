@@ -61,6 +61,14 @@ func plainInKey(c byte) bool {
 // ParseObjectKey reads a text form; a spot becomes a user spot. There is one text form for each key, and every other text is an
 // [*InvalidError] without a field.
 func ParseObjectKey(text string) (ObjectKey, error) {
+	k, err := readObjectKey(text)
+	if err != nil {
+		return k, err
+	}
+	return k, nil
+}
+
+func readObjectKey(text string) (ObjectKey, *InvalidError) {
 	k, ok := parseObjectKey(text)
 	if !ok || k.Text() != text { // one spelling alone: no needless escapes, no lower-case digits, no leading zeros
 		return ObjectKey{}, &InvalidError{Got: text, Want: wantKeyText}
@@ -116,10 +124,7 @@ func unescapeID(text string) (string, bool) {
 
 // fromText implements textual.
 func (k *ObjectKey) fromText(text string) *InvalidError {
-	parsed, ok := parseObjectKey(text)
-	if !ok || parsed.Text() != text {
-		return &InvalidError{Got: text, Want: wantKeyText}
-	}
+	parsed, err := readObjectKey(text)
 	*k = parsed
-	return nil
+	return err
 }

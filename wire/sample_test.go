@@ -1,6 +1,10 @@
 package wire_test
 
-import "github.com/zlink/zlink-nats/wire"
+import (
+	"slices"
+
+	"github.com/zlink/zlink-nats/wire"
+)
 
 // sampleDescriptor returns the descriptor of a node with every field set.
 func sampleDescriptor(rid wire.RID) wire.MeshNodeDescriptor {
@@ -38,6 +42,24 @@ func sampleDescriptor(rid wire.RID) wire.MeshNodeDescriptor {
 	}
 }
 
+// sampleServer returns the descriptor of a server with every field set.
+func sampleServer(rid wire.RID) wire.ClientServerDescriptor {
+	return wire.ClientServerDescriptor{
+		ChannelName: "match", ServerRID: rid, LifecycleGeneration: 7, DescriptorRevision: 1<<63 - 1,
+		Endpoint: "tcp://s1.match.example:7000", Weight: 100, State: wire.StateServing, SecurityIdentity: "spiffe://match/s1",
+		OwnerToken: wire.OwnerToken{OwnerID: "owner-a", LeaseGeneration: 42}, Generation: 43, UpdatedAt: 1783036800000,
+	}
+}
+
+// samplePublisher returns the descriptor of a publisher with every field set.
+func samplePublisher(rid wire.RID) wire.FanoutPublisherDescriptor {
+	return wire.FanoutPublisherDescriptor{
+		ChannelName: "news", PublisherRID: rid, LifecycleGeneration: 7, DescriptorRevision: 1,
+		Endpoint: "tcp://p1.news.example:7000", State: wire.StateDraining, SecurityIdentity: "spiffe://news/p1",
+		OwnerToken: wire.OwnerToken{OwnerID: "owner-a", LeaseGeneration: 42}, Generation: 43, UpdatedAt: 1783036800000,
+	}
+}
+
 // sample is a message with a name of its own, for tests over all types.
 type sample struct {
 	name    string
@@ -55,11 +77,14 @@ func samples() []sample {
 		ChannelWeights: map[string]uint32{}, SpotTypes: []string{}, ObjectCapabilities: []wire.ObjectCapability{},
 		PopulationCapacity: wire.PopulationCapacity{SpotTypes: []wire.SpotTypeUsage{}},
 	}
+	server, publisher := sampleServer("s1"), samplePublisher("p1")
 	page := wire.Page{ContinuationToken: "t", Revision: 44, StoreNow: now}
 	asked := wire.PageRequest{PageSize: 1000, ContinuationToken: "t", LiveOnly: true}
 	head := wire.EventHead{Revision: 43, Kind: wire.EventMeshNode, Change: wire.ChangeUpserted, StoreTime: now}
 	leaseHead := wire.EventHead{Revision: 43, Kind: wire.EventOwnerLease, Change: wire.ChangeExpired, StoreTime: now}
-	return []sample{
+	serverHead := wire.EventHead{Revision: 43, Kind: wire.EventClientServer, Change: wire.ChangeUpserted, StoreTime: now}
+	publisherHead := wire.EventHead{Revision: 43, Kind: wire.EventFanoutPublisher, Change: wire.ChangeRemoved, StoreTime: now}
+	return slices.Concat(allObjectSamples(), locationSamples(), []sample{
 		{"mesh-node.descriptor", &node},
 		{"mesh-node.descriptor-raw-rid", &raw},
 		{"mesh-node.descriptor-least", &least},
@@ -84,6 +109,34 @@ func samples() []sample {
 		{"mesh-node.list-least", &wire.MeshNodeListRequest{MeshName: "play"}},
 		{"mesh-node.list.reply", &wire.MeshNodeListReply{
 			Items: []wire.MeshNodeItem{{MeshNodeDescriptor: least, RowState: wire.RowState{Live: true, Version: "43"}}}, Page: page,
+		}},
+		{"client-server.update", &wire.ClientServerUpdateRequest{Descriptor: server, Intent: wire.IntentTakeover}},
+		{"client-server.update-least", &wire.ClientServerUpdateRequest{
+			Descriptor: wire.ClientServerDescriptor{
+				ChannelName: "c", ServerRID: "\x00\xff", LifecycleGeneration: 1, DescriptorRevision: 1, Endpoint: "e",
+				State: wire.StateStopped, SecurityIdentity: "s", OwnerToken: token,
+			},
+			Intent: wire.IntentRenew,
+		}},
+		{"client-server.remove", &wire.ClientServerRemoveRequest{ChannelName: "match", ServerRID: "s1", Owner: token}},
+		{"client-server.list", &wire.ClientServerListRequest{ChannelName: "match", PageRequest: asked}},
+		{"client-server.list-least", &wire.ClientServerListRequest{ChannelName: "match"}},
+		{"client-server.list.reply", &wire.ClientServerListReply{
+			Items: []wire.ClientServerItem{{ClientServerDescriptor: server, RowState: wire.RowState{Live: true, Version: "43"}}}, Page: page,
+		}},
+		{"fanout-publisher.update", &wire.FanoutPublisherUpdateRequest{Descriptor: publisher, Intent: wire.IntentNewClaim}},
+		{"fanout-publisher.update-least", &wire.FanoutPublisherUpdateRequest{
+			Descriptor: wire.FanoutPublisherDescriptor{
+				ChannelName: "c", PublisherRID: "\x00\xff", LifecycleGeneration: 1, DescriptorRevision: 1, Endpoint: "e",
+				State: wire.StateError, SecurityIdentity: "s", OwnerToken: token,
+			},
+			Intent: wire.IntentRenew,
+		}},
+		{"fanout-publisher.remove", &wire.FanoutPublisherRemoveRequest{ChannelName: "news", PublisherRID: "p1", Owner: token}},
+		{"fanout-publisher.list", &wire.FanoutPublisherListRequest{ChannelName: "news", PageRequest: asked}},
+		{"fanout-publisher.list-least", &wire.FanoutPublisherListRequest{ChannelName: "news"}},
+		{"fanout-publisher.list.reply", &wire.FanoutPublisherListReply{
+			Items: []wire.FanoutPublisherItem{{FanoutPublisherDescriptor: publisher, RowState: wire.RowState{Version: "43"}}}, Page: page,
 		}},
 		{"owner.remove-all", &wire.OwnerRemoveAllRequest{Owner: token}},
 		{"owner.remove-all.reply", &wire.OwnerRemoveAllReply{Removed: 70000}},
@@ -128,12 +181,18 @@ func samples() []sample {
 			Server: wire.ServerStatus{Name: "s", Version: "2.14.4", Replicas: 3},
 		}},
 		{"event.mesh-node", &wire.MeshNodeEvent{EventHead: head, MeshName: "play", RID: "n1", Value: &least}},
+		{"event.client-server", &wire.ClientServerEvent{EventHead: serverHead, ChannelName: "match", ServerRID: "s1", Value: &server}},
+		{"event.fanout-publisher", &wire.FanoutPublisherEvent{EventHead: publisherHead, ChannelName: "news", PublisherRID: "p1"}},
+		{"event.fanout-publisher-upserted", &wire.FanoutPublisherEvent{
+			EventHead:   wire.EventHead{Revision: 43, Kind: wire.EventFanoutPublisher, Change: wire.ChangeUpserted, StoreTime: now},
+			ChannelName: "news", PublisherRID: "p1", Value: &publisher,
+		}},
 		{"event.owner-lease", &wire.OwnerLeaseEvent{EventHead: leaseHead, OwnerID: "owner-a"}},
 		{"event.owner-lease-claimed", &wire.OwnerLeaseEvent{
 			EventHead: leaseHead, OwnerID: "owner-a", Value: &wire.OwnerLease{OwnerToken: token, LeaseExpiresAt: now + 5},
 		}},
 		{"error", &wire.ErrorBody{Error: wire.ErrorDetail{Code: wire.CodeInvalidArgument, Message: "invalid <a>", Field: "a"}}},
-	}
+	})
 }
 
 // probe has an optional field of every type, so that a test can send one alone.
@@ -150,6 +209,7 @@ type probe struct {
 	List   []string          `json:"list,omitzero"`
 	Map    map[string]uint32 `json:"map,omitzero"`
 	Rows   []row             `json:"rows,omitzero"`
+	Key    *wire.ObjectKey   `json:"key"`
 	Nested *probe            `json:"nested"`
 	Name   string            `json:"name,omitzero"`
 	Limit  uint32            `json:"limit,omitzero"`

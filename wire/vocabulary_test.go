@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -46,7 +47,12 @@ func TestEnumsAreDistinct(t *testing.T) {
 		"NodeState": wire.NodeState(""), "ObjectKind": wire.ObjectKind(""), "SpotObjectKind": wire.SpotObjectKind(""),
 		"RelocationPolicy": wire.RelocationPolicy(""), "StampKind": wire.StampKind(""), "TopologyState": wire.TopologyState(""),
 		"ConditionKind": wire.ConditionKind(""), "MutationKind": wire.MutationKind(""), "EventKind": wire.EventKind(""),
-		"ChangeType": wire.ChangeType(""),
+		"ChangeType": wire.ChangeType(""), "AutoConnectType": wire.AutoConnectType(""), "PeerRole": wire.PeerRole(""),
+		"SpotKind": wire.SpotKind(""), "RouteKind": wire.RouteKind(""),
+		"AllocationState": wire.AllocationState(""), "Phase": wire.Phase(""), "MembershipKind": wire.MembershipKind(""),
+		"AuthorityMutationKind": wire.AuthorityMutationKind(""), "GenerationTransition": wire.GenerationTransition(""),
+		"Reason": wire.Reason(""), "EndedOwner": wire.EndedOwner(""), "LookupKind": wire.LookupKind(""),
+		"EntryState": wire.EntryState(""), "AwaitCondition": wire.AwaitCondition(""), "CompletionKind": wire.CompletionKind(""),
 	} {
 		seen := map[string]bool{"": true}
 		for _, value := range enum.Values() {
@@ -54,9 +60,21 @@ func TestEnumsAreDistinct(t *testing.T) {
 				t.Errorf("%s has %q twice or empty", name, value)
 			}
 			seen[value] = true
+			if !valid(enum, value) {
+				t.Errorf("%s(%q) is not valid", name, value)
+			}
+		}
+		for _, other := range []string{"", "no such value", enum.Values()[0] + " "} {
+			if valid(enum, other) {
+				t.Errorf("%s(%q) is valid", name, other)
+			}
 		}
 	}
-	if !wire.StateError.Valid() || wire.NodeState("lost").Valid() {
-		t.Error("NodeState.Valid does not tell its values from others")
-	}
+}
+
+// valid tells whether the type of enum takes the text for one of its values.
+func valid(enum wire.Enum, text string) bool {
+	v := reflect.New(reflect.TypeOf(enum)).Elem()
+	v.SetString(text)
+	return v.Interface().(interface{ Valid() bool }).Valid()
 }

@@ -14,6 +14,8 @@ func BenchmarkCodec(b *testing.B) {
 			benchmarkType(b, enc, "update", wire.MeshNodeUpdateRequest{Descriptor: sampleDescriptor("n1"), Intent: wire.IntentRenew})
 			benchmarkType(b, enc, "renew", wire.LeaseRenewRequest{Token: token, TTL: 15000})
 			benchmarkType(b, enc, "renewed", wire.LeaseRenewReply{Kind: wire.KindRenewed, LeaseExpiresAt: 1783036815000, StoreNow: 1783036800000})
+			benchmarkType(b, enc, "read", wire.AuthorityReadRequest{Key: actorKey})
+			benchmarkType(b, enc, "authority", asSnapshot(sampleAuthority()))
 		})
 	}
 }
