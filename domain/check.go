@@ -140,6 +140,14 @@ func checkToken(t wire.OwnerToken) error {
 	return c.err
 }
 
+func (c *checks) intent(i wire.Intent) {
+	c.that(i.Valid(), "intent", string(i), "newClaim, renew or takeover")
+}
+
+func (c *checks) nodeState(field string, s wire.NodeState) {
+	c.that(s.Valid(), field, string(s), "a state of a node")
+}
+
 // page checks what every request of a list holds.
 func (c *checks) page(p *wire.PageRequest) {
 	if p.PageSize != 0 { // absent

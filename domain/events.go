@@ -18,7 +18,8 @@ type Event struct {
 	// Scope and ID name what changed, as raw strings that the subject encodes.
 	Scope, ID string
 	Change    wire.ChangeType
-	// Value is the message: a *wire.MeshNodeEvent or a *wire.OwnerLeaseEvent.
+	// Value is the message: a pointer to the event type of the kind, such as a
+	// *wire.MeshNodeEvent.
 	Value any
 }
 
@@ -43,6 +44,8 @@ func Events(c *kvstore.Commit) ([]Event, error) {
 			b.ownedRow(k, e)
 		case e.Key.HasPrefix(kvstore.Prefix(FamilyLease)):
 			b.lease(e)
+		case isAuthority(e.Key):
+			b.authority(e)
 		}
 	}
 	return b.events, errors.Join(b.damaged...)
@@ -78,13 +81,42 @@ func (b *eventBuilder) ownedRow(k ownedKey, e kvstore.Entry) {
 
 // owned adds an event of an owned row.
 func (b *eventBuilder) owned(k ownedKey, rev kvstore.Revision, change wire.ChangeType, r *kvstore.Row) {
-	value, err := k.value(b.head(rev, k.event, change), k.scope, k.id, r)
+	value, err := k.value(b.head(rev, k.event, change), k, r)
 	if err != nil {
 		b.damaged = append(b.damaged, err)
 		return
 	}
 	b.events = append(b.events, Event{
 		Revision: rev, Kind: k.event, Scope: k.scope, ID: k.id, Change: change, Value: value,
+	})
+}
+
+// authority adds the event of an authority.
+func (b *eventBuilder) authority(e kvstore.Entry) {
+	text := string(e.Key[len(kvstore.Prefix(FamilyAuthority)):])
+	k, err := wire.ParseObjectKey(text)
+	if err != nil { // not a key that a rule wrote
+		b.damaged = append(b.damaged, &kvstore.DataLostError{Key: e.Key, Cause: err})
+		return
+	}
+	scope := wire.LookupActor
+	if k.IsSpot() {
+		scope = wire.LookupSpot
+	}
+	change := wire.ChangeRemoved
+	value := &wire.AuthorityEvent{Key: text}
+	if e.Row != nil {
+		change = wire.ChangeUpserted
+		a, err := decodeAuthority(e.Row)
+		if err != nil {
+			b.damaged = append(b.damaged, err)
+			return
+		}
+		value.Value = a.value()
+	}
+	value.EventHead = b.head(e.Revision, wire.EventAuthority, change)
+	b.events = append(b.events, Event{
+		Revision: e.Revision, Kind: wire.EventAuthority, Scope: string(scope), ID: k.GlobalID, Change: change, Value: value,
 	})
 }
 

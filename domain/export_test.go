@@ -1,6 +1,9 @@
 package domain
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -11,6 +14,13 @@ var (
 	DecodeMeshNode    = decodeMeshNode
 	SameMeshNode      = sameMeshNode
 	RenewableMeshNode = renewableMeshNode
+
+	DecodeClientServer       = clientServers.decode
+	SameClientServer         = sameClientServer
+	RenewableClientServer    = renewableClientServer
+	DecodeFanoutPublisher    = fanoutPublishers.decode
+	SameFanoutPublisher      = sameFanoutPublisher
+	RenewableFanoutPublisher = renewableFanoutPublisher
 )
 
 // RoomBytes is what the items of a page may take.
@@ -27,6 +37,9 @@ func DecodeLease(r *kvstore.Row) (any, error) {
 
 // LeaseRecord is what DecodeLease returns.
 type LeaseRecord = leaseRecord
+
+// OwnedFamilies lists the families of rows that carry an owner's token.
+func OwnedFamilies() []string { return slices.Sorted(maps.Keys(ownedFamilies)) }
 
 // HeadOf returns what indexes and stamps are made of; zero values when the row has
 // none.

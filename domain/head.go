@@ -94,11 +94,19 @@ func (s *skimmer) open(want byte) uint64 {
 
 // text reads a text, or nil for a null, which stands for an absent one.
 func (s *skimmer) text() []byte {
-	if len(s.rest) > 0 && s.rest[0] == null {
-		s.rest = s.rest[1:]
+	if s.null() {
 		return nil
 	}
 	return s.take(s.open(majorText))
+}
+
+// null passes over a null, if it is one.
+func (s *skimmer) null() bool {
+	if len(s.rest) == 0 || s.rest[0] != null {
+		return false
+	}
+	s.rest = s.rest[1:]
+	return true
 }
 
 func (s *skimmer) take(n uint64) []byte {

@@ -10,9 +10,15 @@ import (
 // The families of rows: the first segment of every key. The family "stamp"
 // belongs to the store itself.
 const (
-	FamilyLease    = "lease"
-	FamilyMeshNode = "mesh-node"
-	FamilyOpaque   = "opaque"
+	FamilyLease           = "lease"
+	FamilyMeshNode        = "mesh-node"
+	FamilyClientServer    = "client-server"
+	FamilyFanoutPublisher = "fanout-publisher"
+	FamilyPeer            = "peer"
+	FamilySpot            = "spot"
+	FamilyActor           = "actor"
+	FamilyRoute           = "route"
+	FamilyOpaque          = "opaque"
 )
 
 // The indexes that [Schema] declares.
@@ -33,6 +39,31 @@ func LeaseKey(ownerID string) kvstore.Key { return kvstore.NewKey(FamilyLease, o
 // because it may hold any byte.
 func MeshNodeKey(meshName string, rid wire.RID) kvstore.Key {
 	return kvstore.NewKey(FamilyMeshNode, meshName, string(rid))
+}
+
+// ClientServerKey is the key of a client-server descriptor.
+func ClientServerKey(channelName string, rid wire.RID) kvstore.Key {
+	return kvstore.NewKey(FamilyClientServer, channelName, string(rid))
+}
+
+// FanoutPublisherKey is the key of a fanout-publisher descriptor.
+func FanoutPublisherKey(channelName string, rid wire.RID) kvstore.Key {
+	return kvstore.NewKey(FamilyFanoutPublisher, channelName, string(rid))
+}
+
+// SpotKey is the key of a spot row.
+func SpotKey(meshName, spotID string) kvstore.Key {
+	return kvstore.NewKey(FamilySpot, meshName, spotID)
+}
+
+// ActorKey is the key of an actor row.
+func ActorKey(meshName, actorID string) kvstore.Key {
+	return kvstore.NewKey(FamilyActor, meshName, actorID)
+}
+
+// RouteKey is the key of a route.
+func RouteKey(kind wire.RouteKind, routeKey string) kvstore.Key {
+	return kvstore.NewKey(FamilyRoute, string(kind), routeKey)
 }
 
 // OpaqueKey is the key of a caller's row in the opaque store.

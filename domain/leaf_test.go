@@ -61,7 +61,7 @@ func different(v reflect.Value) reflect.Value {
 		d.SetBool(!v.Bool())
 	case reflect.Int64:
 		d.SetInt(v.Int() + 1)
-	case reflect.Uint32, reflect.Uint64:
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		d.SetUint(v.Uint() + 1)
 	default:
 		panic(fmt.Sprintf("no other value of %v", v.Type()))

@@ -1,24 +1,24 @@
 package domain
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
 
+// meshNodeRecords are the mesh-node rows. Their bodies are descriptors without
+// usage.
+var meshNodeRecords = ownedRecords[wire.MeshNodeDescriptor]{
+	key: meshNodeKey, facts: meshNodeFacts, stamped: stampedMeshNode, keep: true,
+}
+
 // meshNodes are the rules of mesh-node descriptors.
 var meshNodes = descriptorFamily[wire.MeshNodeDescriptor]{
-	key:       meshNodeKey,
-	decode:    decodeMeshNode,
-	facts:     meshNodeFacts,
-	same:      sameMeshNode,
-	renewable: renewableMeshNode,
+	ownedRecords: meshNodeRecords,
+	same:         sameMeshNode,
+	renewable:    renewableMeshNode,
 	claimable: func(v kvstore.View, d *wire.MeshNodeDescriptor) (bool, error) {
 		return entrySpotFree(v, d.EntrySpotID, meshNodeKey(d))
 	},
-	stamped: stampedMeshNode,
 }
 
 func meshNodeKey(d *wire.MeshNodeDescriptor) kvstore.Key { return MeshNodeKey(d.MeshName, d.RID) }
@@ -31,21 +31,8 @@ func meshNodeFacts(d *wire.MeshNodeDescriptor) facts {
 }
 
 // decodeMeshNode understands a mesh-node row or returns a *kvstore.DataLostError.
-// The body of the record is the descriptor without usage.
 func decodeMeshNode(r *kvstore.Row) (*wire.MeshNodeDescriptor, error) {
-	d := new(wire.MeshNodeDescriptor)
-	if err := decodeRecord(r, d); err != nil {
-		return nil, err
-	}
-	switch {
-	case meshNodeKey(d) != r.Key:
-		return nil, lost(r, fmt.Errorf("record names node %q of mesh %q", d.RID, d.MeshName))
-	case !generationOf(d.Generation, r):
-		return nil, lost(r, fmt.Errorf("generation %d in a row of revision %d", d.Generation, r.Revision))
-	case d.UpdatedAt <= 0:
-		return nil, lost(r, errors.New("record without updatedAt"))
-	}
-	return d, nil
+	return meshNodeRecords.decode(r)
 }
 
 // stampedMeshNode is what the service stores of a descriptor that was sent.
@@ -76,41 +63,22 @@ func RemoveMeshNode(tx *kvstore.Tx, req *wire.MeshNodeRemoveRequest) (*wire.Remo
 }
 
 // ListMeshNodes lists the descriptors of a mesh that come after a row, in byte
-// order of their routing ids. It returns the key to go on after, empty at the end.
+// order of their routing ids, with the usage of the nodes. It returns the key to go on
+// after, empty at the end.
 //
-// Reads: the rows and the leases of their owners. Errors: *kvstore.DataLostError.
+// Reads: the rows, the leases of their owners and the usage of the nodes. Errors: *kvstore.DataLostError.
 func ListMeshNodes(v kvstore.View, req *wire.MeshNodeListRequest, after kvstore.Key, p Page) ([]wire.MeshNodeItem, kvstore.Key, error) {
-	rows := v.Scan(kvstore.Prefix(FamilyMeshNode, req.MeshName), after)
-	return fill(itemsOf(rows, func(r *kvstore.Row) (*wire.MeshNodeItem, error) {
-		d, err := decodeMeshNode(r)
-		if err != nil {
-			return nil, err
-		}
-		state, ok, err := rowState(v, r, d.OwnerToken, req.LiveOnly)
-		if err != nil || !ok {
-			return nil, err
-		}
-		return &wire.MeshNodeItem{MeshNodeDescriptor: *d, RowState: state}, nil
-	}), p)
+	return listOwned(v, &meshNodeRecords, ownedList[wire.MeshNodeDescriptor, wire.MeshNodeItem]{
+		rows: v.Scan(kvstore.Prefix(FamilyMeshNode, req.MeshName), after), liveOnly: req.LiveOnly,
+		item: func(d *wire.MeshNodeDescriptor, s wire.RowState) *wire.MeshNodeItem {
+			item := &wire.MeshNodeItem{MeshNodeDescriptor: *d, RowState: s}
+			item.PopulationCapacity = withUse(v, d)
+			return item
+		},
+	}, p)
 }
 
-func meshNodeToken(r *kvstore.Row) (wire.OwnerToken, error) {
-	d, err := decodeMeshNode(r)
-	if err != nil {
-		return wire.OwnerToken{}, err
-	}
-	return d.OwnerToken, nil
-}
-
-func meshNodeEvent(head wire.EventHead, scope, id string, r *kvstore.Row) (any, error) {
-	e := &wire.MeshNodeEvent{EventHead: head, MeshName: scope, RID: wire.RID(id)}
-	if r == nil {
-		return e, nil
-	}
-	d, err := decodeMeshNode(r)
-	if err != nil {
-		return nil, err
-	}
-	e.Value = d
-	return e, nil
+func meshNodeEvent(head wire.EventHead, k ownedKey, r *kvstore.Row) (any, error) {
+	d, err := meshNodeRecords.decodeAny(r)
+	return &wire.MeshNodeEvent{EventHead: head, MeshName: k.scope, RID: wire.RID(k.id), Value: d}, err
 }

@@ -30,7 +30,7 @@ func checkMeshNode(d *wire.MeshNodeDescriptor) error {
 	c.spotTypes("spotTypes", d.SpotTypes)
 	c.capabilities("objectCapabilities", d)
 	c.optionalIdentifier("maintenanceWave", d.MaintenanceWave)
-	c.that(d.State.Valid(), "state", string(d.State), "a state of a node")
+	c.nodeState("state", d.State)
 	c.endpoint("securityIdentity", d.SecurityIdentity)
 	c.within("", checkToken(d.OwnerToken))
 	c.encodedSize(d)

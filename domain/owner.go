@@ -1,15 +1,18 @@
 package domain
 
 import (
+	"iter"
+
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// RemoveOwnerBatch removes rows of an owner whose token is live: those of the
-// token's generation and of earlier ones. One commit holds at most limit of them,
-// which is kvstore.Limits.CommitRows of the store; more says that there are
-// further ones, for the next call. Each call looks at the lease anew, so that
-// nothing is removed once it is no longer live.
+// RemoveOwnerBatch removes rows of an owner whose token is live: the authorities of
+// exactly this token, and the descriptors and location rows of its generation and of
+// earlier ones. One commit holds at most limit of them, which is
+// kvstore.Limits.CommitRows of the store; more says that there are further ones, for
+// the next call. Each call looks at the lease anew, so that nothing is removed once it
+// is no longer live.
 //
 // Reads: the lease and the rows removed. Writes: these rows. Cost: proportional to
 // them. Errors: those of tx.Delete, and *kvstore.DataLostError, also for a row that
@@ -22,16 +25,14 @@ func RemoveOwnerBatch(tx *kvstore.Tx, req *wire.OwnerRemoveAllRequest, limit int
 	if err := checkReadable(tx.View, indexOwner); err != nil {
 		return 0, false, err
 	}
-	for r := range tx.IndexPrefix(indexOwner, ownerPrefix(req.Owner.OwnerID)) {
-		k, _ := splitOwned(r.Key) // only owned rows are in the index
-		t, err := k.token(r)
-		if err != nil {
+	if err := checkAuthorities(tx.View, kvstore.Prefix(FamilyAuthority)); err != nil {
+		return 0, false, err
+	}
+	for r, err := range rowsOf(tx.View, req.Owner) {
+		switch {
+		case err != nil:
 			return 0, false, err
-		}
-		if t.LeaseGeneration > req.Owner.LeaseGeneration {
-			break // the index is in the order of generations
-		}
-		if removed == limit {
+		case removed == limit:
 			return removed, true, nil
 		}
 		if _, err := tx.Delete(r.Key); err != nil {
@@ -40,4 +41,25 @@ func RemoveOwnerBatch(tx *kvstore.Tx, req *wire.OwnerRemoveAllRequest, limit int
 		removed++
 	}
 	return removed, false, nil
+}
+
+// rowsOf lists the rows that go with an owner's token.
+func rowsOf(v kvstore.View, owner wire.OwnerToken) iter.Seq2[*kvstore.Row, error] {
+	return func(yield func(*kvstore.Row, error) bool) {
+		for r := range v.Index(indexHolder, ownerValue(owner)) {
+			if _, err := decodeAuthority(r); !yield(r, err) {
+				return
+			}
+		}
+		for r := range v.IndexPrefix(indexOwner, ownerPrefix(owner.OwnerID)) {
+			k, _ := splitOwned(r.Key) // only owned rows are in the index
+			t, err := k.token(r)
+			if err == nil && t.LeaseGeneration > owner.LeaseGeneration {
+				return // the index is in the order of generations
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }

@@ -56,13 +56,27 @@ func vectors(t *testing.T) map[string]*kvstore.Row {
 		d.MaintenanceWave = "w1"
 		d.PopulationCapacity.Actors.Limit = 1 << 20
 	}))
+	for _, f := range []*channelFamily{channelFamilies["client-server"], channelFamilies["fanout-publisher"]} {
+		in := channelWorld{w, f}
+		in.stored(wire.IntentNewClaim, memberOf("n1", a))
+		in.stored(wire.IntentRenew, memberOf("n1", a, atRevision(2)))
+		in.stored(wire.IntentNewClaim, memberOf("\x00\xff", a, inState(wire.StateDraining), func(m *member) { m.Endpoint, m.Weight = "é", 0 }))
+	}
 	v := w.view()
-	return map[string]*kvstore.Row{
+	rows := map[string]*kvstore.Row{
 		"lease":             v.Row(domain.LeaseKey("owner-a")),
 		"lease-renewed":     v.Row(domain.LeaseKey("b\x01é")),
 		"mesh-node-minimal": v.Row(domain.MeshNodeKey("play", "n1")),
 		"mesh-node-full":    v.Row(domain.MeshNodeKey("play", "\x00\xff")),
+
+		"client-server-renewed":    v.Row(domain.ClientServerKey("match", "n1")),
+		"client-server-raw-rid":    v.Row(domain.ClientServerKey("match", "\x00\xff")),
+		"fanout-publisher-renewed": v.Row(domain.FanoutPublisherKey("match", "n1")),
+		"fanout-publisher-raw-rid": v.Row(domain.FanoutPublisherKey("match", "\x00\xff")),
 	}
+	maps.Copy(rows, locationVectors(t))
+	maps.Copy(rows, objectVectors(t))
+	return rows
 }
 
 // TestVectors holds the encoding of every record still: stored rows outlive the
@@ -96,13 +110,27 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// decodeRow decodes a row of any family.
-func decodeRow(r *kvstore.Row) (any, error) {
-	if r.Key.HasPrefix(kvstore.Prefix(domain.FamilyLease)) {
-		return domain.DecodeLease(r)
-	}
-	return domain.DecodeMeshNode(r)
+// decoders decode the rows of each family.
+var decoders = map[string]func(*kvstore.Row) (any, error){
+	domain.FamilyLease:           domain.DecodeLease,
+	domain.FamilyMeshNode:        decoder(domain.DecodeMeshNode),
+	domain.FamilyClientServer:    decoder(domain.DecodeClientServer),
+	domain.FamilyFanoutPublisher: decoder(domain.DecodeFanoutPublisher),
+	domain.FamilyPeer:            decoder(domain.DecodePeer),
+	domain.FamilySpot:            decoder(domain.DecodeSpot),
+	domain.FamilyActor:           decoder(domain.DecodeActor),
+	domain.FamilyRoute:           decoder(domain.DecodeRoute),
+	domain.FamilyAuthority:       domain.DecodeAuthority,
+	domain.FamilyTerminal:        decoder(domain.DecodeTerminal),
+	domain.FamilyAbortMark:       decoder(domain.DecodeAbortMark),
 }
+
+func decoder[R any](decode func(*kvstore.Row) (*R, error)) func(*kvstore.Row) (any, error) {
+	return func(r *kvstore.Row) (any, error) { return decode(r) }
+}
+
+// decodeRow decodes a row of any family.
+func decodeRow(r *kvstore.Row) (any, error) { return decoders[r.Key.Split(2)[0]](r) }
 
 func TestDamagedRecords(t *testing.T) {
 	t.Parallel()
@@ -138,10 +166,26 @@ func TestDamagedRecords(t *testing.T) {
 		"node from the future":     {row: "mesh-node-full", body: func(b map[string]any) { b["generation"] = 99 }},
 		"unknown state":            {row: "mesh-node-full", body: func(b map[string]any) { b["state"] = "sleeping" }},
 		"weight that is text":      {row: "mesh-node-full", body: func(b map[string]any) { b["placementWeight"] = "1" }},
+
+		"server of another channel":    {row: "client-server-renewed", body: func(b map[string]any) { b["channelName"] = "chat" }},
+		"server of another RID":        {row: "client-server-renewed", body: func(b map[string]any) { b["serverRid"] = "n2" }},
+		"server under a node's key":    {row: "client-server-renewed", change: func(r *kvstore.Row) { r.Key = domain.MeshNodeKey("match", "n1") }},
+		"server without weight":        {row: "client-server-renewed", body: func(b map[string]any) { delete(b, "weight") }},
+		"server without generation":    {row: "client-server-renewed", body: func(b map[string]any) { delete(b, "generation") }},
+		"server without updatedAt":     {row: "client-server-renewed", body: func(b map[string]any) { delete(b, "updatedAt") }},
+		"server from the future":       {row: "client-server-renewed", body: func(b map[string]any) { b["generation"] = 99 }},
+		"server with an entry spot":    {row: "client-server-renewed", body: func(b map[string]any) { b["entrySpotId"] = "e" }},
+		"publisher under a server's":   {row: "fanout-publisher-renewed", change: func(r *kvstore.Row) { r.Key = domain.ClientServerKey("match", "n1") }},
+		"publisher of another channel": {row: "fanout-publisher-renewed", body: func(b map[string]any) { b["channelName"] = "chat" }},
+		"publisher of another RID":     {row: "fanout-publisher-renewed", body: func(b map[string]any) { b["publisherRid"] = "n2" }},
+		"publisher with a weight":      {row: "fanout-publisher-renewed", body: func(b map[string]any) { b["weight"] = 1 }},
+		"publisher from the future":    {row: "fanout-publisher-renewed", body: func(b map[string]any) { b["generation"] = 99 }},
+		"publisher of no state":        {row: "fanout-publisher-renewed", body: func(b map[string]any) { b["state"] = "sleeping" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			row := *rows[tt.row]
+			whole := rows[tt.row]
+			row := kvstore.Row{Key: whole.Key, Value: whole.Value, Revision: whole.Revision, Expiry: whole.Expiry}
 			switch {
 			case tt.value != nil:
 				row.Value = tt.value(row.Value)
@@ -166,6 +210,30 @@ func FuzzDecodeMeshNode(f *testing.F) {
 	fuzzDecode(f, "mesh-node", kvstore.Prefix(domain.FamilyMeshNode))
 }
 
+func FuzzDecodeClientServer(f *testing.F) {
+	fuzzDecode(f, "client-server", kvstore.Prefix(domain.FamilyClientServer))
+}
+
+func FuzzDecodeFanoutPublisher(f *testing.F) {
+	fuzzDecode(f, "fanout-publisher", kvstore.Prefix(domain.FamilyFanoutPublisher))
+}
+
+func FuzzDecodePeer(f *testing.F) {
+	fuzzDecode(f, "peer", kvstore.Prefix(domain.FamilyPeer))
+}
+
+func FuzzDecodeSpot(f *testing.F) {
+	fuzzDecode(f, "spot", kvstore.Prefix(domain.FamilySpot))
+}
+
+func FuzzDecodeActor(f *testing.F) {
+	fuzzDecode(f, "actor", kvstore.Prefix(domain.FamilyActor))
+}
+
+func FuzzDecodeRoute(f *testing.F) {
+	fuzzDecode(f, "route", kvstore.Prefix(domain.FamilyRoute))
+}
+
 // wantHead requires that indexes and stamps see what the rules see.
 func wantHead(t tb, r *kvstore.Row, body any) {
 	t.Helper()
@@ -176,6 +244,18 @@ func wantHead(t tb, r *kvstore.Row, body any) {
 	case *wire.MeshNodeDescriptor:
 		want(t, token, b.OwnerToken)
 		want(t, entrySpotID, b.EntrySpotID)
+	case *wire.ClientServerDescriptor:
+		want(t, token, b.OwnerToken)
+	case *wire.FanoutPublisherDescriptor:
+		want(t, token, b.OwnerToken)
+	case *wire.Peer:
+		want(t, token, b.OwnerToken)
+	case *wire.Spot:
+		want(t, token, b.OwnerToken)
+	case *wire.Actor:
+		want(t, token, b.OwnerToken)
+	case *wire.Route:
+		want(t, token, b.OwnerToken)
 	}
 }
 

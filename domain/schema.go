@@ -3,24 +3,30 @@ package domain
 import "github.com/zlink/zlink-nats/kvstore"
 
 // Schema returns what a store has to know about the rows of this package: rows by
-// the token they carry, mesh nodes by their entry spot id, and change stamps. Rows
-// of which that cannot be told are listed as well, under a value of their own.
-func Schema() *kvstore.Schema { return &kvstore.Schema{Index: indexesOf, Stamp: stampsOf} }
+// the token they carry, mesh nodes by their entry spot id, actors by the spot they
+// belong to, objects by kind, type and mesh, the usage of nodes, and change stamps.
+// Rows of which that cannot be told are listed as well, under a value of their own.
+func Schema() *kvstore.Schema {
+	return &kvstore.Schema{Index: indexesOf, Amounts: amountsOf, Stamp: stampsOf}
+}
 
 // indexesOf is the Index function of the schema.
 func indexesOf(r *kvstore.Row) []kvstore.IndexEntry {
-	if _, ok := splitOwned(r.Key); !ok {
+	if isAuthority(r.Key) {
+		return authorityIndexes(r)
+	}
+	k, ok := splitOwned(r.Key)
+	if !ok {
 		return nil
 	}
+	owner, spot := unreadableValue, unreadableValue
 	h, err := headOf(r)
-	if err != nil {
-		return []kvstore.IndexEntry{
-			{Index: indexOwner, Value: unreadableValue}, {Index: indexEntrySpot, Value: unreadableValue},
-		}
+	if err == nil {
+		owner, spot = ownerValue(h.token), h.entrySpotID
 	}
-	entries := []kvstore.IndexEntry{{Index: indexOwner, Value: ownerValue(h.token)}}
-	if h.entrySpotID != "" {
-		entries = append(entries, kvstore.IndexEntry{Index: indexEntrySpot, Value: h.entrySpotID})
+	entries := []kvstore.IndexEntry{{Index: indexOwner, Value: owner}}
+	if k.entrySpots && (err != nil || spot != "") { // a legible row may have none
+		entries = append(entries, kvstore.IndexEntry{Index: indexEntrySpot, Value: spot})
 	}
 	return entries
 }

@@ -59,8 +59,15 @@ func stampsOf(e kvstore.Entry) []kvstore.Stamp {
 		}
 		return []kvstore.Stamp{s}
 	}
+	if isAuthority(e.Key) {
+		return []kvstore.Stamp{{Scope: stampScope(wire.StampAuthority, "")}}
+	}
 	if k, ok := splitOwned(e.Key); ok {
-		return []kvstore.Stamp{{Scope: stampScope(k.stamp, "")}, {Scope: stampScope(k.stamp, k.scope)}}
+		stamps := []kvstore.Stamp{{Scope: stampScope(k.stamp, "")}, {Scope: stampScope(k.stamp, k.scope)}}
+		if stampNames[k.stamp] == byNothing {
+			stamps = stamps[:1]
+		}
+		return stamps
 	}
 	return nil
 }

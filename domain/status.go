@@ -10,5 +10,8 @@ func CountRows(v kvstore.View) (rows, leases int) {
 	for family := range ownedFamilies {
 		rows += v.Count(family)
 	}
+	for _, family := range []string{FamilyAuthority, FamilyTerminal, FamilyAbortMark} {
+		rows += v.Count(family)
+	}
 	return rows, leases
 }

@@ -39,7 +39,7 @@ func ValidateLeaseRelease(req *wire.LeaseReleaseRequest) error {
 func ValidateMeshNodeUpdate(req *wire.MeshNodeUpdateRequest) error {
 	var c checks
 	c.within("descriptor", checkMeshNode(&req.Descriptor))
-	c.that(req.Intent.Valid(), "intent", string(req.Intent), "newClaim, renew or takeover")
+	c.intent(req.Intent)
 	return c.err
 }
 
