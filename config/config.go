@@ -21,6 +21,8 @@ type Config struct {
 	LogFormat string `default:"text" enum:"text,json" env:"ZLINK_LOG_FORMAT" help:"Form of the log on stderr: text or json."`
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `default:"info" enum:"debug,info,warn,error" env:"ZLINK_LOG_LEVEL" help:"Least level that is logged: debug, info, warn or error."`
+	// AwaitTimeout bounds a wait for an object that carries no deadline of its own; at least 1 ms.
+	AwaitTimeout time.Duration `default:"30s" env:"ZLINK_AWAIT_TIMEOUT" help:"Time for object.await without a deadline of its own; at most a minute."`
 	// ShutdownTimeout bounds the work on accepted requests after a signal to stop; at least 0.
 	ShutdownTimeout time.Duration `default:"10s" env:"ZLINK_SHUTDOWN_TIMEOUT" help:"Time for accepted requests to finish after SIGTERM or SIGINT."`
 }
@@ -63,6 +65,9 @@ func (c *Config) Validate() error {
 		if err := checkAddress("http", c.HTTP, "HOST:PORT or off"); err != nil {
 			return err
 		}
+	}
+	if err := atLeast("await-timeout", c.AwaitTimeout, time.Millisecond); err != nil {
+		return err
 	}
 	if err := atLeast("request-timeout", c.RequestTimeout, time.Millisecond); err != nil {
 		return err

@@ -71,6 +71,7 @@ func TestDefaults(t *testing.T) {
 		Store:            config.Store{Bucket: "zlink", Replicas: 1},
 		Embedded:         config.Embedded{Listen: "127.0.0.1:4222", Data: abs(t, "zlink-data")},
 		HTTP:             "127.0.0.1:8280",
+		AwaitTimeout:     30 * time.Second,
 		RequestTimeout:   10 * time.Second,
 		ChangesRetention: time.Hour,
 		ChangesEncoding:  "cbor",
@@ -131,7 +132,7 @@ func TestFileKeepsTextAsWritten(t *testing.T) {
 func TestFileIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
-		"unknown key":              {"bukcet: a\n", `unknown key "bukcet"; the keys are bucket,`},
+		"unknown key":              {"bukcet: a\n", `unknown key "bukcet"; the keys are await-timeout,`},
 		"key of another command":   {"json: true\n", `unknown key "json"`},
 		"key given twice":          {"bucket: a\nbucket: b\n", `"bucket" already defined`},
 		"value of the wrong type":  {"bucket: a\nreplicas: many\n", `zlink.yaml:2: key "replicas"`},

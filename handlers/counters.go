@@ -29,6 +29,8 @@ var outcomes = [...]string{
 type Counters struct {
 	// InFlight is the number of requests that are being worked on now, without reads that are answered at once.
 	InFlight int
+	// Awaiting is the number of requests that wait for an object.
+	Awaiting int
 	// Operations has one entry for each operation that the service answers.
 	Operations []OperationCounters
 }

@@ -43,24 +43,30 @@ func TestServiceIsFoundByTheFramework(t *testing.T) {
 	}
 }
 
-// TestSchemasSayWhatIsAccepted validates requests against the schema that their endpoint publishes.
-func TestSchemasSayWhatIsAccepted(t *testing.T) {
-	t.Parallel()
-	f := start(t, nil)
+// schemas returns the schema of its request that each endpoint publishes.
+func (f *fixture) schemas() map[string]*jsonschema.Resolved {
+	f.t.Helper()
 	var info micro.Info
 	f.ask("$SRV.INFO.zlink", &info)
 	schemas := make(map[string]*jsonschema.Resolved)
 	for _, e := range info.Endpoints {
 		var s jsonschema.Schema
 		if err := json.Unmarshal([]byte(e.Metadata["request_schema"]), &s); err != nil {
-			t.Fatalf("%s: %v", e.Name, err)
+			f.t.Fatalf("%s: %v", e.Name, err)
 		}
 		resolved, err := s.Resolve(nil)
 		if err != nil {
-			t.Fatalf("%s: %v", e.Name, err)
+			f.t.Fatalf("%s: %v", e.Name, err)
 		}
 		schemas[e.Metadata["operation"]] = resolved
 	}
+	return schemas
+}
+
+// TestSchemasSayWhatIsAccepted validates requests against the schema that their endpoint publishes.
+func TestSchemasSayWhatIsAccepted(t *testing.T) {
+	t.Parallel()
+	schemas := start(t, nil).schemas()
 	update := object{"descriptor": descriptor("n1", "a", 1, 1), "intent": "newClaim"}
 	badIntent := object{"descriptor": descriptor("n1", "a", 1, 1), "intent": "grab"}
 	for _, c := range []struct {
@@ -79,6 +85,9 @@ func TestSchemasSayWhatIsAccepted(t *testing.T) {
 		{"embedded fields", "mesh-node.list", object{"meshName": "play", "pageSize": 1, "liveOnly": true}, true},
 		{"routing id in hexadecimal", "topology.list", object{"nodeRid": object{"hex": "00"}}, true},
 		{"bytes", "store.write", object{"mutations": []any{object{"kind": "put", "key": []byte{0}, "bytes": []byte{}}}}, true},
+		{"key as text", "authority.read", object{"key": "zla1:a:7:user%3A42"}, true},
+		{"key as a map", "authority.read", object{"key": object{"kind": "actor", "globalId": "user:42"}}, true},
+		{"text for another map", "object.read-terminal", object{"operation": "zla1:a:7:user%3A42"}, false},
 		{"nothing", "status.get", object{}, true},
 	} {
 		data, err := json.Marshal(decimal(c.request))

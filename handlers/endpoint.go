@@ -41,15 +41,25 @@ func read[Req, Reply any](op subjects.Operation, validate func(*Req) error,
 func write[Req, Reply any](op subjects.Operation, validate func(*Req) error,
 	rule func(*kvstore.Tx, *Req) (*Reply, error),
 ) *endpoint {
+	return writeBound(op, validate, func(req *Req) func(*kvstore.Tx) (*Reply, error) {
+		return func(tx *kvstore.Tx) (*Reply, error) { return rule(tx, req) }
+	})
+}
+
+// writeBound is write for a rule that is given more than the request: bind gives it what has to be the same in all of its runs.
+func writeBound[Req, Reply any](op subjects.Operation, validate func(*Req) error,
+	bind func(*Req) func(*kvstore.Tx) (*Reply, error),
+) *endpoint {
 	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
 		req, err := decode(r, validate)
 		if err != nil {
 			return result{}, err
 		}
+		rule := bind(req)
 		return s.commit(ctx, s.forwardTimeout, op, r, func(o kvstore.UpdateOptions) (result, error) {
 			var reply *Reply
 			revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
-				reply, err = rule(tx, req)
+				reply, err = rule(tx)
 				return err
 			}))
 			if err != nil {

@@ -80,7 +80,8 @@ func descriptor(rid string, owner string, leaseGeneration, revision uint64) obje
 	}
 }
 
-// TestOperations lets a client in each encoding go through every operation, in one story.
+// TestOperations lets a client in each encoding go through the operations, in one story. Those of channel descriptors and of
+// location rows have stories of their own.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialects {

@@ -19,6 +19,7 @@ type result struct {
 	body     any              // a reply of package wire
 	revision kvstore.Revision // the store revision that it reflects
 	relayed  *nats.Msg        // instead of both: the reply of another instance
+	parked   bool             // the request waits and is answered later
 }
 
 // answer publishes the result or the error and returns what became of the request.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -28,6 +29,7 @@ type message struct {
 // request is a message whose headers were understood.
 type request struct {
 	message
+	start    time.Time // of its work here, by the machine's clock
 	encoding wire.Encoding
 	arrived  kvstore.Instant
 	deadline kvstore.Instant  // when nobody waits any more
@@ -80,6 +82,12 @@ func (r *request) readID() error {
 	}
 	r.id = text
 	return nil
+}
+
+// patience is how long the request may take from its arrival on, at most maxWait.
+func (r *request) patience() time.Duration {
+	left := min(r.deadline-r.arrived, kvstore.Instant(maxWait.Milliseconds()))
+	return time.Duration(left) * time.Millisecond
 }
 
 func (r *request) readOptions() kvstore.ReadOptions {

@@ -29,6 +29,9 @@ func schemaOfType(t reflect.Type) *jsonschema.Schema {
 			Description: `routing id: text, or {"hex": "00ff"} for bytes that are not`,
 		}
 	}
+	if t == reflect.TypeFor[wire.ObjectKey]() {
+		return keySchema(t)
+	}
 	if enum, ok := reflect.Zero(t).Interface().(wire.Enum); ok {
 		return enumSchema(enum)
 	}
@@ -61,6 +64,16 @@ func schemaOfType(t reflect.Type) *jsonschema.Schema {
 	default:
 		panic(fmt.Sprintf("handlers: no request holds %v", t))
 	}
+}
+
+// keySchema returns the schema of an object's key: the map or its text form. What it says of maps does not bind text, and the other
+// way round. It cannot count the bytes of the id.
+func keySchema(t reflect.Type) *jsonschema.Schema {
+	s := structSchema(t)
+	s.Type, s.Types = "", []string{"string", "object"}
+	s.Pattern = "^" + wire.KeyTextPrefix + "[as]:[1-9][0-9]{0,2}:([A-Za-z0-9._~-]|%[0-9A-F]{2})+$"
+	s.Description = "key of an object: a map, or its text form zla1:a:<bytes>:<id> or zla1:s:<bytes>:<id>"
+	return s
 }
 
 func enumSchema(enum wire.Enum) *jsonschema.Schema {

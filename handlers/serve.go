@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/subjects"
 )
 
 // maxWait bounds how long a request can hold a place, whatever its deadline.
@@ -12,32 +13,33 @@ const maxWait = time.Minute
 
 // accept takes a request over on the goroutine of its subscription, which must not be held up.
 func (s *Service) accept(base context.Context, e *endpoint, m message) {
-	start := time.Now()
-	r := &request{message: m}
-	now := s.store.Clock().Now()
-	err := r.readHeaders(now, kvstore.Instant(s.requestTimeout.Milliseconds()))
+	r := &request{message: m, start: time.Now()}
+	timeout := s.requestTimeout
+	if e.op == subjects.ObjectAwait {
+		timeout = s.awaitTimeout
+	}
+	err := r.readHeaders(s.store.Clock().Now(), kvstore.Instant(timeout.Milliseconds()))
 	if err != nil {
-		s.finish(e, r, start, result{}, err)
+		s.finish(e, r, result{}, err)
 		return
 	}
 	waits := s.waits(base, r)
 	if e.inline && !waits {
 		res, err := s.run(base, e, r)
-		s.finish(e, r, start, res, err)
+		s.finish(e, r, res, err)
 		return
 	}
 	place := ticket{bytes: len(m.data), waits: waits}
 	if err := s.gate.enter(place); err != nil {
-		s.finish(e, r, start, result{}, err)
+		s.finish(e, r, result{}, err)
 		return
 	}
 	go func() {
 		defer s.gate.leave(place)
-		left := min(r.deadline-now, kvstore.Instant(maxWait.Milliseconds()))
-		ctx, cancel := context.WithTimeout(base, time.Duration(left)*time.Millisecond)
+		ctx, cancel := context.WithTimeout(base, r.patience())
 		defer cancel()
 		res, err := s.run(ctx, e, r)
-		s.finish(e, r, start, res, err)
+		s.finish(e, r, res, err)
 	}()
 }
 
@@ -59,7 +61,10 @@ func (s *Service) run(ctx context.Context, e *endpoint, r *request) (res result,
 	return e.serve(ctx, s, r)
 }
 
-func (s *Service) finish(e *endpoint, r *request, start time.Time, res result, err error) {
+func (s *Service) finish(e *endpoint, r *request, res result, err error) {
+	if err == nil && res.parked {
+		return
+	}
 	outcome := s.answer(e, r, res, err)
-	e.add(outcome, time.Since(start))
+	e.add(outcome, time.Since(r.start))
 }

@@ -23,6 +23,8 @@ const (
 	DefaultMaxPending = 4096
 	// DefaultRequestTimeout is the time that the protocol gives a request without a deadline.
 	DefaultRequestTimeout = 10 * time.Second
+	// DefaultAwaitTimeout is the time that the protocol gives a wait for an object without a deadline.
+	DefaultAwaitTimeout = 30 * time.Second
 	// DefaultForwardTimeout leaves the larger part of a request's usual time to do here what another instance did not do.
 	DefaultForwardTimeout = 2 * time.Second
 )
@@ -51,6 +53,8 @@ type Options struct {
 	MaxPending int
 	// RequestTimeout is the time of a request without a deadline; 0 is [DefaultRequestTimeout].
 	RequestTimeout time.Duration
+	// AwaitTimeout is the time of a wait for an object without a deadline; 0 is [DefaultAwaitTimeout].
+	AwaitTimeout time.Duration
 	// ForwardTimeout is how long another instance may take for a write; 0 is [DefaultForwardTimeout].
 	ForwardTimeout time.Duration
 }
@@ -64,15 +68,18 @@ type Service struct {
 	version        string
 	log            *slog.Logger
 	requestTimeout time.Duration
+	awaitTimeout   time.Duration
 	forwardTimeout time.Duration
 
 	endpoints []*endpoint
 	headers   [2]atomic.Pointer[resultHeader] // by wire.Encoding
 	snapshots kvstore.Snapshots
 	gate      *gate
+	awaiting  awaiting
 	micro     micro.Service
 	own       *nats.Subscription
-	cancel    context.CancelFunc // ends what is in flight
+	base      context.Context    // of all requests: what waits for an object has none of its own
+	cancel    context.CancelFunc // ends base, and so what is in flight
 	stopOnce  sync.Once
 	stopErr   error // guarded by stopOnce
 }
@@ -85,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s.cancel = cancel
+	s.base, s.cancel = base, cancel
 	if err := s.subscribe(ctx, base); err != nil {
 		cancel()
 		return nil, fmt.Errorf("start service %s: %w", s.prefix, err)
@@ -100,6 +107,7 @@ func newService(o Options) (*Service, error) {
 		version:        or(o.Version, "0.0.0"),
 		gate:           newGate(or(o.MaxPending, DefaultMaxPending)),
 		requestTimeout: or(o.RequestTimeout, DefaultRequestTimeout),
+		awaitTimeout:   or(o.AwaitTimeout, DefaultAwaitTimeout),
 		forwardTimeout: or(o.ForwardTimeout, DefaultForwardTimeout),
 	}
 	if s.log == nil {
@@ -112,6 +120,11 @@ func newService(o Options) (*Service, error) {
 		return nil, fmt.Errorf("start service: instance id of %d bytes, want 1..%d", len(s.instanceID), maxInstanceID)
 	}
 	s.endpoints = endpoints(s.store.Limits())
+	for _, e := range s.endpoints {
+		if e.op == subjects.ObjectAwait {
+			s.awaiting.endpoint = e
+		}
+	}
 	return s, subjects.ValidatePrefix(string(s.prefix))
 }
 
@@ -127,8 +140,11 @@ func or[T comparable](value, standard T) T {
 func endpoints(limits kvstore.Limits) []*endpoint {
 	var all []*endpoint
 	for _, group := range [][]*endpoint{
-		leaseEndpoints(), meshNodeEndpoints(), ownerEndpoints(), changeStampEndpoints(), topologyEndpoints(), storeEndpoints(limits),
-		statusEndpoints(),
+		leaseEndpoints(),
+		meshNodeEndpoints(), clientServerEndpoints(), fanoutPublisherEndpoints(),
+		peerEndpoints(), spotEndpoints(), actorEndpoints(), routeEndpoints(),
+		authorityEndpoints(), objectEndpoints(), placementEndpoints(),
+		ownerEndpoints(), changeStampEndpoints(), topologyEndpoints(), storeEndpoints(limits), statusEndpoints(),
 	} {
 		all = append(all, group...)
 	}
@@ -213,7 +229,7 @@ func (s *Service) flush(ctx context.Context) error {
 
 // Counters returns the figures since the start.
 func (s *Service) Counters() Counters {
-	c := Counters{InFlight: s.gate.count()}
+	c := Counters{InFlight: s.gate.count(), Awaiting: s.awaiting.length()}
 	for _, e := range s.endpoints {
 		c.Operations = append(c.Operations, e.snapshot(e.op))
 	}
@@ -233,6 +249,7 @@ func (s *Service) Stop(ctx context.Context) error {
 
 func (s *Service) stop(ctx context.Context) error {
 	err := errors.Join(s.micro.Stop(), s.own.Drain(), s.drain(ctx))
+	s.awaiting.close(s)
 	s.gate.close()
 	select {
 	case <-s.gate.idle:
@@ -241,6 +258,7 @@ func (s *Service) stop(ctx context.Context) error {
 	}
 	s.cancel()
 	<-s.gate.idle
+	s.awaiting.wg.Wait()
 	return errors.Join(err, s.flush(ctx))
 }
 
