@@ -29,6 +29,7 @@ import (
 func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
+	pattern := regexp.MustCompile("(?m)" + strings.Join(args[2:], ""))
 	deadline := time.Now().Add(patience)
 	for {
 		reply, err := http.Get(ts.Getenv("HTTP") + args[1])
@@ -36,12 +37,12 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 		text, err := io.ReadAll(reply.Body)
 		ts.Check(err)
 		ts.Check(reply.Body.Close())
-		if reply.StatusCode == want {
+		if reply.StatusCode == want && pattern.Match(text) {
 			_, _ = ts.Stdout().Write(text)
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%s: got %d, want %d:\n%s", args[1], reply.StatusCode, want, text)
+			ts.Fatalf("%s: got %d, want %d and %q:\n%s", args[1], reply.StatusCode, want, pattern, text)
 		}
 		time.Sleep(20 * time.Millisecond) // between two looks at something that takes its time
 	}
@@ -77,6 +78,31 @@ func plainClient(ts *testscript.TestScript) (*nats.Conn, jetstream.JetStream) {
 	js, err := jetstream.New(nc)
 	ts.Check(err)
 	return nc, js
+}
+
+// cmdAsk sends the request in a file, with the script's variables in it, as a program
+// without any library of ours does.
+func cmdAsk(ts *testscript.TestScript, neg bool, args []string) {
+	nc, _ := plainClient(ts)
+	last := 1
+	if len(args) > 2 {
+		var err error
+		last, err = strconv.Atoi(args[2])
+		ts.Check(err)
+	}
+	for i := range last {
+		ts.Setenv("I", strconv.Itoa(i+1))
+		m := nats.NewMsg(string(subjects.DefaultPrefix) + "." + args[0])
+		m.Data = []byte(os.Expand(ts.ReadFile(args[1]), ts.Getenv))
+		reply, err := nc.RequestMsg(m, patience)
+		ts.Check(err)
+		if refused := reply.Header.Get(wire.HeaderErrorCode) != ""; refused != neg {
+			ts.Fatalf("%s: %s", args[0], reply.Data)
+		}
+		if i+1 == last {
+			_, _ = ts.Stdout().Write(reply.Data)
+		}
+	}
 }
 
 func cmdEditBucket(ts *testscript.TestScript, _ bool, _ []string) {

@@ -53,6 +53,20 @@ func newEvent(kind subjects.ChangeKind) (any, error) {
 	switch kind {
 	case subjects.ChangeMeshNode:
 		return new(wire.MeshNodeEvent), nil
+	case subjects.ChangeClientServer:
+		return new(wire.ClientServerEvent), nil
+	case subjects.ChangeFanoutPublisher:
+		return new(wire.FanoutPublisherEvent), nil
+	case subjects.ChangePeer:
+		return new(wire.PeerEvent), nil
+	case subjects.ChangeSpot:
+		return new(wire.SpotEvent), nil
+	case subjects.ChangeActor:
+		return new(wire.ActorEvent), nil
+	case subjects.ChangeRoute:
+		return new(wire.RouteEvent), nil
+	case subjects.ChangeAuthority:
+		return new(wire.AuthorityEvent), nil
 	case subjects.ChangeOwnerLease:
 		return new(wire.OwnerLeaseEvent), nil
 	default:

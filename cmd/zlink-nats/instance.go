@@ -137,6 +137,7 @@ func (i *instance) start(ctx context.Context) error {
 		Version:        ownBuild().Version,
 		Logger:         i.log,
 		RequestTimeout: i.config.RequestTimeout,
+		AwaitTimeout:   i.config.AwaitTimeout,
 	})
 	if err != nil {
 		return err

@@ -22,12 +22,15 @@ const (
 type cli struct {
 	Config kong.ConfigFlag `type:"path" env:"ZLINK_CONFIG" placeholder:"FILE" help:"Configuration file in YAML; its keys are the names of the flags of serve."`
 
-	Serve   serveCmd   `cmd:"" help:"Run the service, by default with a NATS server of its own."`
-	Call    callCmd    `cmd:"" help:"Send one request and print the reply as JSON."`
-	Watch   watchCmd   `cmd:"" help:"Print changes as JSON lines while they happen."`
-	Status  statusCmd  `cmd:"" help:"Show how an instance of the service is."`
-	Doctor  doctorCmd  `cmd:"" help:"Check server, limits, streams, permissions and clock, and say how to mend them."`
-	Version versionCmd `cmd:"" help:"Show the version of the program and of what it is built with."`
+	Serve    serveCmd    `cmd:"" help:"Run the service, by default with a NATS server of its own."`
+	Call     callCmd     `cmd:"" help:"Send one request and print the reply as JSON."`
+	Watch    watchCmd    `cmd:"" help:"Print changes as JSON lines while they happen."`
+	List     listCmd     `cmd:"" help:"List rows of a family: nodes, peers, spots, actors, routes, objects."`
+	Topology topologyCmd `cmd:"" help:"Show the meshes and their nodes."`
+	Explain  explainCmd  `cmd:"" help:"Tell where an object is, why it can be used or not, and what happened to it."`
+	Status   statusCmd   `cmd:"" help:"Show how an instance of the service is."`
+	Doctor   doctorCmd   `cmd:"" help:"Check server, limits, streams, permissions and clock, and say how to mend them."`
+	Version  versionCmd  `cmd:"" help:"Show the version of the program and of what it is built with."`
 }
 
 // Help is shown with --help.

@@ -44,6 +44,7 @@ var (
 	descRequests = figure("requests_total", "Requests by operation and outcome: ok, forwarded, or the code of the refusal.", "operation", "outcome")
 	descSeconds  = figure("request_seconds_total", "Time from arrival to reply, added up.", "operation")
 	descInFlight = figure("requests_in_flight", "Requests that are being worked on.")
+	descAwaiting = figure("requests_awaiting", "Requests that wait for an object.")
 
 	descTransactions = figure("store_transactions_total", "Transactions by result: committed, or unchanged when nothing was written, or overloaded.", "result")
 	descGroups       = figure("store_groups_total", "Commits sent to the NATS server, each of one transaction or several.")
@@ -81,6 +82,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 
 func collectRequests(e emit, c handlers.Counters) {
 	e.gauge(descInFlight, float64(c.InFlight))
+	e.gauge(descAwaiting, float64(c.Awaiting))
 	for _, op := range c.Operations {
 		for outcome, n := range op.Outcomes {
 			e.counter(descRequests, n, string(op.Operation), outcome)

@@ -20,7 +20,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		// Far above what any script takes; a service that starts where it should
 		// refuse would otherwise run until the whole test is given up.
-		Deadline: time.Now().Add(4 * patience),
+		Deadline: time.Now().Add(10 * patience),
 		Setup: func(e *testscript.Env) error {
 			ps := &programs{byName: make(map[string]*program)}
 			e.Values[programsKey{}] = ps
@@ -39,7 +39,8 @@ func TestScripts(t *testing.T) {
 			"capture": cmdCapture, // capture VAR PATTERN: the group of the pattern in the last stdout
 
 			// What other programs do to the service.
-			"http":        cmdHTTP,        // http STATUS PATH: shows the answer, waits for the status
+			"http":        cmdHTTP,        // http STATUS PATH [PATTERN]: shows the answer, waits for the status and the pattern
+			"ask":         cmdAsk,         // [!] ask OPERATION FILE [N]: the request in the file with $VARS, and $I from 1 to N; shows the reply, with ! it must be an error
 			"old-server":  cmdOldServer,   // sets $OLD_URL to the NATS server as one of 2.13
 			"edit-bucket": cmdEditBucket,  // turns atomic batches off
 			"drop":        cmdDrop,        // drop N: removes all but the last N changes

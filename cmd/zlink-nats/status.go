@@ -41,8 +41,8 @@ func (c *statusCmd) Run() error {
 		return printJSON(reply)
 	}
 	var s wire.StatusGetReply
-	if err := wire.Unmarshal(wire.JSON, reply, &s); err != nil {
-		return fmt.Errorf("the reply of the service is not understood (%w): use the version of zlink-nats that it runs, or --json", err)
+	if err := understand(reply, &s); err != nil {
+		return err
 	}
 	return printStatus(&s)
 }

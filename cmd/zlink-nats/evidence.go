@@ -1,0 +1,138 @@
+package main
+
+import (
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// evidence is what is known of an object. It is printed as JSON: its parts are as the
+// protocol has them.
+type evidence struct {
+	Kind         wire.LookupKind      `json:"kind"`                  // actor or spot
+	GlobalID     string               `json:"globalId"`              // the object within its kind
+	Key          string               `json:"key"`                   // text form
+	State        string               `json:"state"`                 // an [wire.EntryState] or "missing"
+	Why          []string             `json:"why"`                   // what makes it so, and what follows, in sentences
+	StoreNow     wire.Instant         `json:"storeNow"`              // when the authority was read
+	Authority    *wire.Authority      `json:"authority,omitzero"`    // absent if missing
+	Lease        *wire.LeaseReadReply `json:"lease,omitzero"`        // of the owner, as it is now; absent if missing
+	Node         *wire.MeshNodeItem   `json:"node,omitzero"`         // where the object is; absent if it is gone
+	Spot         *wire.Authority      `json:"spot,omitzero"`         // what an actor is a member of, unless that is an entry spot
+	EntrySpotOf  []wire.MeshNodeItem  `json:"entrySpotOf,omitzero"`  // nodes that have a missing spot as their entry spot
+	Rows         []locationRow        `json:"rows"`                  // that say where it is
+	Changes      []pastChange         `json:"changes"`               // oldest first
+	ChangesError string               `json:"changesError,omitzero"` // why there are no changes
+}
+
+// locationRow is what the row of a spot or an actor says of where it is.
+type locationRow struct {
+	MeshName            string          `json:"meshName"`
+	OwnerNodeRID        wire.RID        `json:"ownerNodeRid"`
+	OwnerNodeGeneration wire.Generation `json:"ownerNodeGeneration"`
+	wire.OwnerToken
+	Live      bool         `json:"live"`
+	UpdatedAt wire.Instant `json:"updatedAt"`
+}
+
+func newEvidence(kind wire.LookupKind, id string) *evidence {
+	e := &evidence{Kind: kind, GlobalID: id, Rows: []locationRow{}, Changes: []pastChange{}}
+	e.Key = e.objectKey(id).Text()
+	return e
+}
+
+func (e *evidence) objectKey(id string) wire.ObjectKey {
+	if e.Kind == wire.LookupActor {
+		return wire.ObjectKey{Kind: wire.ObjectActor, GlobalID: id}
+	}
+	return spotKey(id)
+}
+
+// spotKey names a spot of any kind.
+func spotKey(id string) wire.ObjectKey {
+	return wire.ObjectKey{Kind: wire.ObjectUserSpot, GlobalID: id}
+}
+
+// gather asks the service for everything but the past.
+func (e *evidence) gather(c *caller) error {
+	var a wire.Authority
+	if err := c.ask(subjects.AuthorityRead, &wire.AuthorityReadRequest{Key: e.objectKey(e.GlobalID)}, &a); err != nil {
+		return err
+	}
+	e.StoreNow = a.StoreNow
+	if a.Kind == wire.KindMissing || a.Allocation == nil || a.Live == nil {
+		return e.search(c)
+	}
+	e.Authority, e.Lease = &a, new(wire.LeaseReadReply)
+	if err := c.ask(subjects.LeaseRead, &wire.LeaseReadRequest{OwnerID: a.OwnerID}, e.Lease); err != nil {
+		return err
+	}
+	if err := e.findNode(c, a.Allocation.Descriptor); err != nil {
+		return err
+	}
+	if m := a.Membership; m != nil && m.SpotKind == wire.MembershipUser {
+		e.Spot = new(wire.Authority)
+		if err := c.ask(subjects.AuthorityRead, &wire.AuthorityReadRequest{Key: spotKey(m.SpotID)}, e.Spot); err != nil {
+			return err
+		}
+	}
+	return e.resolve(c, a.Allocation.Descriptor.MeshName)
+}
+
+func (e *evidence) findNode(c *caller, key wire.DescriptorKey) error {
+	for node, err := range each[wire.MeshNodeItem](c, nodesOf(key.MeshName, false)) {
+		if err != nil {
+			return err
+		}
+		if node.RID == key.RID {
+			e.Node = node
+			return nil
+		}
+	}
+	return nil
+}
+
+// search looks in all meshes for traces of an object that has no authority.
+func (e *evidence) search(c *caller) error {
+	for m, err := range each[wire.TopologyMesh](c, meshesOf("", false)) {
+		if err == nil {
+			err = e.resolve(c, m.MeshName)
+		}
+		if err == nil && e.Kind == wire.LookupSpot {
+			err = e.findEntrySpot(c, m.MeshName)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *evidence) findEntrySpot(c *caller, mesh string) error {
+	for node, err := range each[wire.MeshNodeItem](c, nodesOf(mesh, false)) {
+		if err != nil {
+			return err
+		}
+		if node.EntrySpotID == e.GlobalID {
+			e.EntrySpotOf = append(e.EntrySpotOf, *node)
+		}
+	}
+	return nil
+}
+
+// resolve asks for the row of the object in a mesh.
+func (e *evidence) resolve(c *caller, mesh string) error {
+	if e.Kind == wire.LookupActor {
+		var reply wire.ActorResolveReply
+		err := c.ask(subjects.ActorResolve, &wire.ActorResolveRequest{MeshName: mesh, ActorID: e.GlobalID}, &reply)
+		if r := reply.Actor; err == nil && r != nil {
+			e.Rows = append(e.Rows, locationRow{mesh, r.OwnerNodeRID, r.OwnerNodeGeneration, r.OwnerToken, r.Live, r.UpdatedAt})
+		}
+		return err
+	}
+	var reply wire.SpotResolveReply
+	err := c.ask(subjects.SpotResolve, &wire.SpotResolveRequest{MeshName: mesh, SpotID: e.GlobalID}, &reply)
+	if r := reply.Spot; err == nil && r != nil {
+		e.Rows = append(e.Rows, locationRow{mesh, r.OwnerNodeRID, r.OwnerNodeGeneration, r.OwnerToken, r.Live, r.UpdatedAt})
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// readyActor is an actor on node n1, a member of the user spot r1 of generation 5, with
+// which nothing is wrong.
+func readyActor() *evidence {
+	e := newEvidence(wire.LookupActor, "a1")
+	live := true
+	token := wire.OwnerToken{OwnerID: "a", LeaseGeneration: 3}
+	e.Authority = &wire.Authority{
+		Kind: wire.KindSnapshot, StoreVersion: "9", OwnerID: "a", OwnerLeaseGeneration: 3, Phase: wire.PhaseSteady, Live: &live,
+		Allocation: &wire.Allocation{
+			State: wire.AllocationActive, ObjectKind: wire.ObjectActor, StableType: "hero",
+			Descriptor: wire.DescriptorKey{MeshName: "play", RID: "n1"}, DescriptorLifecycleGeneration: 7,
+		},
+		Membership: &wire.Membership{SpotID: "r1", SpotGeneration: 5, SpotKind: wire.MembershipUser},
+	}
+	e.Lease = &wire.LeaseReadReply{Kind: wire.KindFound, Token: &token}
+	e.Node = &wire.MeshNodeItem{}
+	e.Node.LifecycleGeneration, e.Node.State = 7, wire.StateServing
+	e.Spot = &wire.Authority{Kind: wire.KindSnapshot, ObjectGeneration: 5, Phase: wire.PhaseSteady, Live: &live}
+	e.Rows = append(e.Rows, locationRow{MeshName: "play", OwnerNodeRID: "n1"})
+	return e
+}
+
+// TestWhy has what the scripts do not provoke; see objects.txtar and node_dies.txtar.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	const ready = "it is active, and the lease of its owner is live: messages reach it"
+	spot := func(wrong string) string {
+		return "the spot r1 that it is a member of " + wrong + ": see zlink-nats explain spot r1"
+	}
+	for name, c := range map[string]struct {
+		edit  func(*evidence)
+		state wire.EntryState
+		want  []string
+	}{
+		"nothing is wrong":     {func(*evidence) {}, wire.EntryReady, []string{ready}},
+		"its spot is gone":     {func(e *evidence) { e.Spot = &wire.Authority{Kind: wire.KindMissing} }, wire.EntryReady, []string{ready, spot("is gone")}},
+		"its spot is another":  {func(e *evidence) { e.Spot.ObjectGeneration = 6 }, wire.EntryReady, []string{ready, spot("was created anew since (generation 6, the member has 5)")}},
+		"its spot is not live": {func(e *evidence) { e.Spot.Live = new(bool) }, wire.EntryReady, []string{ready, spot("has an owner whose lease is over")}},
+		"its spot is closing":  {func(e *evidence) { e.Spot.Phase = wire.PhaseClosing }, wire.EntryReady, []string{ready, spot("is closing")}},
+		"its node is draining": {func(e *evidence) { e.Node.State = wire.StateDraining }, wire.EntryReady, []string{ready, "its node is draining, and takes no new objects"}},
+		"it is recovering":     {func(e *evidence) { e.Authority.Phase = wire.PhaseRecovering }, wire.EntryReady, []string{ready, "its owner says that it is recovering"}},
+		"its row is elsewhere": {func(e *evidence) { e.Rows[0].OwnerNodeRID = "n2" }, wire.EntryReady, []string{ready, "its row says node n2, its authority node n1: the authority counts"}},
+		"a room may hold a life": {func(e *evidence) {
+			e.Authority.Allocation.ObjectKind, e.Lease = wire.ObjectUserSpot, &wire.LeaseReadReply{Kind: wire.KindMissing}
+		}, wire.EntryUnavailable, []string{
+			"lease 3 of its owner a is over, and the owner has no other: it has stopped, or cannot reach the service",
+			`object.reserve or object.place with "endedOwner": "release" creates it anew, unless it has a member whose owner is live`,
+		}},
+		"it is being created on a node that drains": {func(e *evidence) {
+			e.Authority.Allocation.State, e.Node.State = wire.AllocationReserved, wire.StateDraining
+		}, wire.EntryCreating, []string{
+			"owner a is creating it: it becomes ready with object.complete-creation, and goes with object.abort",
+			"its node is draining, so that object.complete-creation answers stale until the node is serving again",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := readyActor()
+			c.edit(e)
+			if diff := cmp.Diff(c.want, e.why()); diff != "" || e.state() != c.state {
+				t.Errorf("%s, want %s; why (-want +got):\n%s", e.state(), c.state, diff)
+			}
+		})
+	}
+}
