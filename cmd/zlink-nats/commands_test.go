@@ -48,16 +48,17 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// cmdReadme writes the README's session into a file, but for the line that watches:
-// the script starts that itself, to see what it prints and to end it.
+// cmdReadme writes the README's session that begins with a text into a file, without a
+// line that watches: the script starts that itself, to see what it prints and to end it.
 func cmdReadme(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := os.ReadFile("../../README.md")
 	ts.Check(err)
-	_, session, found := strings.Cut(string(text), "```sh\nbin/zlink-nats watch --all &\n")
+	_, session, found := strings.Cut(string(text), "```sh\n"+args[1])
 	if !found {
-		ts.Fatalf("the README has no session that begins with a watch")
+		ts.Fatalf("the README has no session that begins with %q", args[1])
 	}
 	session, _, _ = strings.Cut(session, "```")
+	session = strings.TrimPrefix(args[1]+session, "bin/zlink-nats watch --all &\n")
 	session = "set -e\n" + strings.ReplaceAll(session, "bin/zlink-nats", "zlink-nats")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(session), 0o600))
 }

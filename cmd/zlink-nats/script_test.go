@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 			"end":   cmdEnd,   // [!] end NAME [SIGNAL]: shows its output; with ! it must fail
 			"send":  cmdSend,  // send NAME SIGNAL
 
-			"readme":  cmdReadme,  // readme FILE: the session of the README, without its watch
+			"readme":  cmdReadme,  // readme FILE TEXT: the session of the README that begins with a text, without its watch
 			"capture": cmdCapture, // capture VAR PATTERN: the group of the pattern in the last stdout
 
 			// What other programs do to the service.
