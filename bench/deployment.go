@@ -59,3 +59,14 @@ func several(instances int, o peer.NATSOptions) deployment {
 		return urls[:min(instances, len(urls))], nil
 	}
 }
+
+// filled is a deployment with so many rows in its store, which are there before anything is measured.
+func filled(d deployment, rows int, fill func(ctx context.Context, urls []string, rows int) error) deployment {
+	return func(ctx context.Context, g *peer.Group) ([]string, error) {
+		urls, err := d(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		return urls, fill(ctx, urls, rows)
+	}
+}

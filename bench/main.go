@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, stdout, progress io.Writer) error {
 
 func list(out io.Writer) error {
 	for _, s := range suites() {
-		if _, err := fmt.Fprintf(out, "%-10s %s\n", s.name, s.about); err != nil {
+		if _, err := fmt.Fprintf(out, "%-15s %s\n", s.name, s.about); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (t table) measure(ctx context.Context, o options, progress io.Writer) (comp
 	if err != nil {
 		return nil, err
 	}
-	for _, callers := range o.callers {
+	for _, callers := range t.callers(o.callers) {
 		fmt.Fprintf(progress, "%s: %d callers\n", t.title, callers)
 		plan := o.plan
 		plan.Callers = callers

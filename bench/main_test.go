@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,42 @@ func TestEveryTableHasATitleOfItsOwn(t *testing.T) {
 			t.Errorf("two tables are called %q", table.title)
 		}
 		titles[table.title] = true
+	}
+}
+
+func TestTableBoundsItsCallers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		why         string
+		maxCallers  int
+		asked, want []int
+	}{
+		{"no bound: as asked", 0, []int{64, 1, 256}, []int{64, 1, 256}},
+		{"larger numbers become the bound, once", 64, []int{1, 64, 256, 512}, []int{1, 64}},
+		{"there is always one", 1, []int{64}, []int{1}},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(table{maxCallers: tt.maxCallers}.callers(tt.asked), tt.want); diff != "" {
+				t.Errorf("got (-) and want (+) differ:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryTargetIsMeasured(t *testing.T) {
+	t.Parallel()
+	o, err := parse(nil, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := findSuite("all")
+	for _, table := range all.tables {
+		for _, target := range table.targets {
+			if !slices.Contains(table.callers(o.callers), target.Callers) {
+				t.Errorf("%s: a target for %d callers, which are not measured", table.title, target.Callers)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/zlink/zlink-nats/bench/load"
 	"github.com/zlink/zlink-nats/bench/peer"
@@ -18,6 +19,8 @@ type suite struct {
 // table is one comparison, measured at every number of callers.
 type table struct {
 	title string
+	// maxCallers is where more callers would say nothing more: larger numbers are taken for this one. 0 means no bound.
+	maxCallers int
 	// subjects starts what is compared and says how to drive it. The first that is not missing is the baseline.
 	subjects func(ctx context.Context, g *peer.Group) ([]load.Subject, error)
 	targets  []load.Target
@@ -25,7 +28,10 @@ type table struct {
 
 // suites returns all suites.
 func suites() []suite {
-	measured := []suite{r3Suite(), r1Suite(), storeSuite(), leaseSuite(), readSuite(), instancesSuite()}
+	measured := []suite{
+		r3Suite(), r1Suite(), storeSuite(), leaseSuite(), readSuite(), instancesSuite(),
+		placeR3Suite(), placeR1Suite(), placeInstancesSuite(), objectFindSuite(), scaleSuite(),
+	}
 	all := suite{name: "all", about: "every suite that measures the service, one after the other"}
 	for _, s := range measured {
 		all.tables = append(all.tables, s.tables...)
@@ -41,6 +47,23 @@ func findSuite(name string) (suite, bool) {
 	}
 	return suite{}, false
 }
+
+// callers returns the numbers of callers that the table is measured at, of those asked for.
+func (t table) callers(asked []int) []int {
+	if t.maxCallers == 0 {
+		return asked
+	}
+	var numbers []int
+	for _, n := range asked {
+		if n = min(n, t.maxCallers); !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// workloadOf makes a workload of the servers at some URLs.
+type workloadOf = func(urls []string, callers int) load.Workload
 
 // start starts one subject.
 type start func(ctx context.Context, g *peer.Group) (load.Subject, error)

@@ -28,8 +28,7 @@ func memberValue(spotID string, g wire.Generation) string {
 	return string(binary.BigEndian.AppendUint64([]byte(spotID+kvstore.Separator), uint64(g)))
 }
 
-// objectValue is the index value of the objects of a kind and, unless they are
-// empty, of a type and a mesh.
+// objectValue is the index value of the objects of a kind and a type in a mesh.
 func objectValue(kind wire.ObjectKind, stableType, meshName string) string {
 	return string(kind) + kvstore.Separator + stableType + kvstore.Separator + meshName
 }
@@ -50,8 +49,8 @@ func authorityHeadOf(r *kvstore.Row) (h authorityHead, err error) {
 		return h, lost(r, err)
 	}
 	s := skimmer{rest: body}
-	s.each(func(name string) bool {
-		switch name {
+	s.each(func(name []byte) bool {
+		switch string(name) {
 		case "ownerId":
 			h.token.OwnerID = string(s.text())
 		case "ownerLeaseGeneration":
@@ -98,20 +97,20 @@ func (h *authorityHead) contradiction(k kvstore.Key) error {
 
 // each passes over a map. read reads the value of a name, or returns false for one
 // that is to be passed over.
-func (s *skimmer) each(read func(name string) bool) {
+func (s *skimmer) each(read func(name []byte) bool) {
 	if s.null() {
 		return
 	}
 	for pairs := s.open(majorMap); pairs > 0 && !s.broken; pairs-- {
-		if !read(string(s.text())) {
+		if !read(s.text()) {
 			s.skip()
 		}
 	}
 }
 
 func (s *skimmer) allocation(a *wire.Allocation) {
-	s.each(func(name string) bool {
-		switch name {
+	s.each(func(name []byte) bool {
+		switch string(name) {
 		case "state":
 			a.State = wire.AllocationState(s.text())
 		case "objectKind":
@@ -130,8 +129,8 @@ func (s *skimmer) allocation(a *wire.Allocation) {
 }
 
 func (s *skimmer) descriptor(d *wire.DescriptorKey) {
-	s.each(func(name string) bool {
-		switch name {
+	s.each(func(name []byte) bool {
+		switch string(name) {
 		case "meshName":
 			d.MeshName = string(s.text())
 		case "rid":
@@ -144,8 +143,8 @@ func (s *skimmer) descriptor(d *wire.DescriptorKey) {
 }
 
 func (s *skimmer) capacity(c *wire.Capacity) {
-	s.each(func(name string) bool {
-		switch name {
+	s.each(func(name []byte) bool {
+		switch string(name) {
 		case "actors":
 			c.Actors = s.count()
 		case "spots":
@@ -164,8 +163,8 @@ func (s *skimmer) capacity(c *wire.Capacity) {
 }
 
 func (s *skimmer) spotCapacity(t *wire.SpotCapacity) {
-	s.each(func(name string) bool {
-		switch name {
+	s.each(func(name []byte) bool {
+		switch string(name) {
 		case "objectKind":
 			t.ObjectKind = wire.SpotObjectKind(s.text())
 		case "stableType":
@@ -180,8 +179,8 @@ func (s *skimmer) spotCapacity(t *wire.SpotCapacity) {
 }
 
 func (s *skimmer) membership(m *wire.Membership) {
-	s.each(func(name string) bool {
-		switch name {
+	s.each(func(name []byte) bool {
+		switch string(name) {
 		case "spotId":
 			m.SpotID = string(s.text())
 		case "spotGeneration":
@@ -217,17 +216,13 @@ func authorityIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	if err != nil {
 		return []kvstore.IndexEntry{{Index: indexHolder, Value: unreadableValue}}
 	}
-	entries := make([]kvstore.IndexEntry, 0, 6)
+	entries := make([]kvstore.IndexEntry, 0, 3)
 	add := func(index, value string) {
 		entries = append(entries, kvstore.IndexEntry{Index: index, Value: unique.Make(value).Value()})
 	}
 	a := &h.allocation
 	add(indexHolder, ownerValue(h.token))
-	for _, stableType := range [2]string{"", a.StableType} {
-		for _, mesh := range [2]string{"", a.Descriptor.MeshName} {
-			add(indexObject, objectValue(a.ObjectKind, stableType, mesh))
-		}
-	}
+	add(indexObject, objectValue(a.ObjectKind, a.StableType, a.Descriptor.MeshName))
 	if h.membership.SpotKind == wire.MembershipUser {
 		add(indexMember, memberValue(h.membership.SpotID, h.membership.SpotGeneration))
 	}

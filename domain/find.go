@@ -1,8 +1,6 @@
 package domain
 
 import (
-	"iter"
-
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -76,10 +74,6 @@ func ListObjects(v kvstore.View, req *wire.ObjectListRequest, after kvstore.Key,
 		}
 		return a.entry(live), nil
 	}), p)
-}
-
-func objectRows(v kvstore.View, req *wire.ObjectListRequest, after kvstore.Key) iter.Seq[*kvstore.Row] {
-	return v.IndexAfter(indexObject, objectValue(req.ObjectKind, req.StableType, req.MeshName), after)
 }
 
 // AwaitAuthority answers the record of an object if the condition of the request

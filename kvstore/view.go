@@ -75,6 +75,26 @@ func (v View) IndexPrefix(index, prefix string) iter.Seq[*Row] {
 	}
 }
 
+// IndexValues lists the values of an index that begin with prefix and have rows,
+// expired ones included, in order. It costs their number, not that of the rows.
+func (v View) IndexValues(index, prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		from := indexItem{index: index, value: prefix}
+		for {
+			found := false
+			v.state.index.Ascend(from, func(i indexItem) bool {
+				found = i.index == index && strings.HasPrefix(i.value, prefix)
+				from.value = i.value
+				return false
+			})
+			if !found || !yield(from.value) {
+				return
+			}
+			from.value += "\x00" // the least value that is greater
+		}
+	}
+}
+
 // visit yields the row of a key in an index, unless it has expired.
 func (v View) visit(k Key, yield func(*Row) bool) bool {
 	r := v.Row(k)

@@ -45,6 +45,15 @@ type Workload interface {
 	Close() error
 }
 
+// Preparer is a [Workload] whose operations use something up. What Prepare takes is in no latency, but it is in the time
+// that the throughput is of; so such workloads are compared by their latencies alone.
+type Preparer interface {
+	Workload
+	// Prepare makes what the caller's next Op uses up. It is called right before each Op; an error counts as a failed
+	// operation, and the Op is left out.
+	Prepare(ctx context.Context, caller int) error
+}
+
 // Plan says how a workload is driven.
 type Plan struct {
 	Callers  int           // concurrent callers, at least 1
@@ -107,8 +116,11 @@ type caller struct {
 
 // drive runs at least one operation.
 func (c *caller) drive(ctx context.Context, w Workload, id int, start, end time.Time) {
-	for begun := time.Now(); ; begun = c.last {
-		err := w.Op(ctx, id)
+	for c.last = time.Now(); ; {
+		begun, err := prepare(ctx, w, id, c.last)
+		if err == nil {
+			err = w.Op(ctx, id)
+		}
 		c.last = time.Now()
 		if c.last.After(start) {
 			c.count(c.last.Sub(begun), err)
@@ -117,6 +129,17 @@ func (c *caller) drive(ctx context.Context, w Workload, id int, start, end time.
 			return
 		}
 	}
+}
+
+// prepare makes the workload ready for an operation and returns when that begins: where the one before ended, if there
+// is nothing to prepare.
+func prepare(ctx context.Context, w Workload, id int, ended time.Time) (time.Time, error) {
+	p, ok := w.(Preparer)
+	if !ok {
+		return ended, nil
+	}
+	err := p.Prepare(ctx, id)
+	return time.Now(), err
 }
 
 func (c *caller) count(took time.Duration, err error) {

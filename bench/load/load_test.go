@@ -114,6 +114,52 @@ func TestRunKeepsFailuresOutOfLatencies(t *testing.T) {
 	})
 }
 
+// restocked is a workload that has to be prepared for every operation.
+type restocked struct {
+	script
+	prepare func(ctx context.Context, caller int) error
+}
+
+func (r restocked) Prepare(ctx context.Context, caller int) error { return r.prepare(ctx, caller) }
+
+func TestRunKeepsPreparationOutOfLatencies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := restocked{script{op: takes(10 * time.Millisecond)}, takes(90 * time.Millisecond)}
+		got, err := load.Run(t.Context(), w, load.Plan{Callers: 1, Duration: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Ops != 10 || got.P99.Round(100*time.Microsecond) != 10*time.Millisecond {
+			t.Errorf("got %d operations with p99 %v, want 10 with the 10ms of the operation alone", got.Ops, got.P99)
+		}
+	})
+}
+
+func TestRunLeavesOutOperationsThatCannotBePrepared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		prepared, ran := 0, 0
+		prepare := func(ctx context.Context, caller int) error {
+			if prepared++; prepared%2 == 0 {
+				return errRefused
+			}
+			return nil
+		}
+		op := func(ctx context.Context, caller int) error {
+			ran++
+			return takes(100*time.Millisecond)(ctx, caller)
+		}
+		got, err := load.Run(t.Context(), restocked{script{op: op}, prepare}, load.Plan{Callers: 1, Duration: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ran != 10 || got.Ops != 10 || got.Errors != 9 || !errors.Is(got.FirstError, errRefused) {
+			t.Errorf("ran %d, got %d operations and %d errors (%v), want 10, 10 and 9", ran, got.Ops, got.Errors, got.FirstError)
+		}
+	})
+}
+
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	fails := func(context.Context, int) error {

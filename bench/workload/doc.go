@@ -9,9 +9,18 @@
 //
 // "Store write" is a transaction with two version conditions and four puts, again on rows of the caller's own.
 //
+// "Create object" is a transaction with six conditions and four puts, twice for each object: the first reserves it on one
+// of eight nodes, the second commits it. A store that has only rows has to keep what the service derives from them, so it
+// needs rows for the node's counter, the counter of the object's type there and an index besides that of the object; the
+// conditions are on the node's lease and descriptor, the object, the counters, and on the entry spot that must not have
+// the object's id, or on the index. In a real system all who place on a node compete for its counters. Here every caller
+// has counters of its own, so that nobody conflicts, to the advantage of the peers.
+//
 // Each peer does them in the way its own users would: etcd in one Txn, Redis in one Lua script, the service in one
-// request: [NodeUpdate] and [StoreWrite]. What else the service does stands beside the bare NATS that it stands on: a
-// lease renewal, which rewrites one row, beside [KVUpdate], and a read beside [Echo].
+// request: [NodeUpdate], [StoreWrite] and [ObjectCreate]. What else the service does stands beside the bare NATS that it
+// stands on: a lease renewal, which rewrites one row, beside [KVUpdate], and reads, of a row and with [ObjectFind] of an
+// object, beside [Echo]. [OwnerRemoveAll] and [ObjectList] stand beside themselves, in a store with other rows and in one
+// without.
 //
 // # Connections
 //

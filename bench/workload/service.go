@@ -7,7 +7,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/zlink/zlink-nats/bench/load"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -28,7 +27,7 @@ type serviceCaller[S any] struct {
 	rows S
 }
 
-func newServiceWorkload[S any](urls []string, callers int, prepare, op func(context.Context, *serviceCaller[S]) error) load.Workload {
+func newServiceWorkload[S any](urls []string, callers int, prepare, op func(context.Context, *serviceCaller[S]) error) *serviceWorkload[S] {
 	return &serviceWorkload[S]{urls: urls, callers: make([]serviceCaller[S], callers), prepare: prepare, op: op}
 }
 
@@ -54,6 +53,22 @@ func (w *serviceWorkload[S]) Op(ctx context.Context, caller int) error {
 func (w *serviceWorkload[S]) Close() error {
 	w.conns.close()
 	return nil
+}
+
+// shared prepares callers that share their rows: they are made for the first one, and under its name.
+func shared[S any](rows func(ctx context.Context, nc *nats.Conn, name string) (S, error)) func(context.Context, *serviceCaller[S]) error {
+	var made *S
+	return func(ctx context.Context, c *serviceCaller[S]) error {
+		if made == nil {
+			s, err := rows(ctx, c.Conn, c.name)
+			if err != nil {
+				return err
+			}
+			made = &s
+		}
+		c.rows = *made
+		return nil
+	}
 }
 
 // ask sends one request to the service. An error reply is returned as an error.

@@ -3,6 +3,8 @@ package workload
 import (
 	"context"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/zlink/zlink-nats/bench/load"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
@@ -20,18 +22,18 @@ func claimNode(ctx context.Context, c *serviceCaller[wire.MeshNodeDescriptor]) e
 		return err
 	}
 	c.rows = newNode(c.name, token)
-	return updateNode(ctx, c, wire.IntentNewClaim)
+	return updateNode(ctx, c.Conn, c.rows, wire.IntentNewClaim)
 }
 
 func renewNode(ctx context.Context, c *serviceCaller[wire.MeshNodeDescriptor]) error {
 	c.rows.DescriptorRevision++
 	c.rows.PlacementWeight = uint32(c.rows.DescriptorRevision % 100)
-	return updateNode(ctx, c, wire.IntentRenew)
+	return updateNode(ctx, c.Conn, c.rows, wire.IntentRenew)
 }
 
-func updateNode(ctx context.Context, c *serviceCaller[wire.MeshNodeDescriptor], intent wire.Intent) error {
-	request := &wire.MeshNodeUpdateRequest{Descriptor: c.rows, Intent: intent}
-	r, err := ask[wire.UpdateReply](ctx, c.Conn, subjects.MeshNodeUpdate, request)
+func updateNode(ctx context.Context, nc *nats.Conn, d wire.MeshNodeDescriptor, intent wire.Intent) error {
+	request := &wire.MeshNodeUpdateRequest{Descriptor: d, Intent: intent}
+	r, err := ask[wire.UpdateReply](ctx, nc, subjects.MeshNodeUpdate, request)
 	if err != nil {
 		return err
 	}

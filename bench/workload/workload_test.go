@@ -81,7 +81,7 @@ func TestEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, make := range map[string]func([]string, int) load.Workload{
-		"update descriptor": workload.EtcdUpdate, "store write": workload.EtcdWrite,
+		"update descriptor": workload.EtcdUpdate, "store write": workload.EtcdWrite, "create object": workload.EtcdCreate,
 	} {
 		checkWorkload(ctx, t, func(n int) load.Workload { return make(endpoints, n) }, workload.ErrConflict)
 		if t.Failed() {
@@ -101,7 +101,7 @@ func TestRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, make := range map[string]func(string, int) load.Workload{
-		"update descriptor": workload.RedisUpdate, "store write": workload.RedisWrite,
+		"update descriptor": workload.RedisUpdate, "store write": workload.RedisWrite, "create object": workload.RedisCreate,
 	} {
 		checkWorkload(ctx, t, func(n int) load.Workload { return make(addr, n) }, workload.ErrConflict)
 		if t.Failed() {
@@ -166,6 +166,8 @@ func TestService(t *testing.T) {
 	for name, make := range map[string]func([]string, int) load.Workload{
 		"update descriptor": workload.NodeUpdate, "store write": workload.StoreWrite,
 		"lease renewal": workload.LeaseRenew, "store read": workload.StoreRead,
+		"create object": workload.ObjectCreate, "create object where the service chooses": workload.ObjectPlace,
+		"list objects": workload.ObjectList,
 	} {
 		t.Run(name, func(t *testing.T) {
 			const callers, ops = 2, 3

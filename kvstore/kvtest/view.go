@@ -149,6 +149,14 @@ func (c *changes) check(v kvstore.View) {
 		equal("sum of "+word, v.Sum(word), c.sum(word))
 	}
 	equal("index prefix", keys(v.IndexPrefix(WordIndex, "w")), byPrefix)
+	var values []string
+	for w := range 6 {
+		if c.sum(fmt.Sprint("w", w)) > 0 {
+			values = append(values, fmt.Sprint("w", w))
+		}
+	}
+	equal("index values", slices.Collect(v.IndexValues(WordIndex, "w")), values)
+	equal("index values of nothing", slices.Collect(v.IndexValues(WordIndex, "x")), []string(nil))
 	equal("index prefix of nothing", keys(v.IndexPrefix(WordIndex, "x")), []kvstore.Key(nil))
 	equal("other index", keys(v.IndexPrefix("wor", "")), []kvstore.Key(nil))
 	for scope, want := range c.stamps {
