@@ -22,7 +22,7 @@ type Config struct {
 	// LogLevel is "debug", "info", "warn" or "error".
 	LogLevel string `default:"info" enum:"debug,info,warn,error" env:"ZLINK_LOG_LEVEL" help:"Least level that is logged: debug, info, warn or error."`
 	// AwaitTimeout bounds a wait for an object that carries no deadline of its own; at least 1 ms.
-	AwaitTimeout time.Duration `default:"30s" env:"ZLINK_AWAIT_TIMEOUT" help:"Time for object.await without a deadline of its own; at most a minute."`
+	AwaitTimeout time.Duration `default:"30s" env:"ZLINK_AWAIT_TIMEOUT" help:"Time for object.await without a deadline of its own."`
 	// ShutdownTimeout bounds the work on accepted requests after a signal to stop; at least 0.
 	ShutdownTimeout time.Duration `default:"10s" env:"ZLINK_SHUTDOWN_TIMEOUT" help:"Time for accepted requests to finish after SIGTERM or SIGINT."`
 }

@@ -8,11 +8,8 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// FamilyAuthority is the family of authorities: one row for each actor and spot.
-// Their keys end with the text form of the object's key, so they are in key order.
-const FamilyAuthority = "authority"
-
-// AuthorityKey is the key of an object's authority. All kinds of spots share one.
+// AuthorityKey is the key of an object's authority. All kinds of spots share one. It
+// ends with the text form of the object's key, so authorities are in key order.
 func AuthorityKey(k wire.ObjectKey) kvstore.Key { return kvstore.NewKey(FamilyAuthority, k.Text()) }
 
 func isAuthority(k kvstore.Key) bool { return k.HasPrefix(FamilyAuthority + kvstore.Separator) }

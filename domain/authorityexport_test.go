@@ -27,9 +27,3 @@ func AuthorityHeadOf(r *kvstore.Row) (wire.OwnerToken, wire.Allocation, wire.Mem
 	h, err := authorityHeadOf(r)
 	return h.token, h.allocation, h.membership, err
 }
-
-// SumName names the sum of what the objects in a state take of a node: of the type of
-// a spot or, without a type, of "actors" or "spots".
-func SumName(kind, stableType string, state wire.AllocationState, node wire.DescriptorKey) string {
-	return counted{kind, stableType}.sumName(state, node)
-}

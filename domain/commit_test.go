@@ -132,7 +132,9 @@ var deadTargets = map[string]func(w *world, a, b wire.OwnerToken){
 		w.stored(wire.IntentRenew, node("n1", a, revision(2), state(wire.StateDraining)))
 	},
 	"of another owner": func(w *world, a, b wire.OwnerToken) { w.stored(wire.IntentTakeover, node("n1", b)) },
-	"of role client":   func(w *world, a, _ wire.OwnerToken) { w.stored(wire.IntentTakeover, node("n1", a, role(wire.RoleClient))) },
+	"of role client": func(w *world, a, _ wire.OwnerToken) {
+		w.stored(wire.IntentTakeover, node("n1", a, role(wire.RoleClient)))
+	},
 }
 
 func TestCommitNeedsLiveTarget(t *testing.T) { // 6.3 row 4, C-03, C-07

@@ -233,7 +233,7 @@ func TestCreatedActorNeedsItsSpotToAccept(t *testing.T) { // 5.4, 6.5 row 4, E-1
 		given func(w *world, a, b wire.OwnerToken, m *wire.Membership)
 		kind  wire.Kind
 	}{
-		"it accepts": {func(*world, wire.OwnerToken, wire.OwnerToken, *wire.Membership) {}, wire.KindCreated},
+		"it accepts":                {func(*world, wire.OwnerToken, wire.OwnerToken, *wire.Membership) {}, wire.KindCreated},
 		"it is another incarnation": {func(_ *world, _, _ wire.OwnerToken, m *wire.Membership) { m.SpotGeneration++ }, wire.KindStale},
 		"there is none":             {func(_ *world, _, _ wire.OwnerToken, m *wire.Membership) { m.SpotID = "r9" }, wire.KindStale},
 		"it is closing": {func(w *world, _, _ wire.OwnerToken, _ *wire.Membership) {

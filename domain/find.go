@@ -53,7 +53,7 @@ func FindObject(v kvstore.View, req *wire.ObjectFindRequest) (*wire.ObjectFindRe
 // in key order. It returns the key to go on after, empty at the end.
 //
 // Reads: the authorities and the leases of their owners. Cost: proportional to the
-// rows listed. Errors: *kvstore.DataLostError, also for an authority that might be of
+// rows listed, and to the types and meshes of the kind that the request does not name. Errors: *kvstore.DataLostError, also for an authority that might be of
 // the kind because nobody can tell what it is.
 func ListObjects(v kvstore.View, req *wire.ObjectListRequest, after kvstore.Key, p Page) ([]wire.ObjectEntry, kvstore.Key, error) {
 	prefix := spotPrefix

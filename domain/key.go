@@ -18,8 +18,15 @@ const (
 	FamilySpot            = "spot"
 	FamilyActor           = "actor"
 	FamilyRoute           = "route"
+	FamilyAuthority       = "authority"  // one row for each actor and spot, in key order
+	FamilyTerminal        = "terminal"   // outcomes of operations that created an actor or failed to; they expire
+	FamilyAbortMark       = "abort-mark" // what aborts leave; they hold nothing and expire
 	FamilyOpaque          = "opaque"
 )
+
+// objectFamilies are the families of rows about objects, which carry no token that
+// their liveness hangs on.
+var objectFamilies = []string{FamilyAuthority, FamilyTerminal, FamilyAbortMark}
 
 // The indexes that [Schema] declares.
 const (

@@ -46,7 +46,8 @@ func stampedMeshNode(sent *wire.MeshNodeDescriptor, g wire.Generation, updatedAt
 // UpdateMeshNode stores a mesh-node descriptor, as its intent and the row allow.
 //
 // Reads: the writer's lease, the row, the lease of the row's owner, and for a
-// claim with an entry spot id the descriptors that have it and their leases.
+// claim with an entry spot id the authority of such a spot, the descriptors that have
+// the id, and their leases.
 // Writes: the row. Errors: *kvstore.DataLostError and those of tx.Put,
 // kvstore.ErrExhausted among them.
 func UpdateMeshNode(tx *kvstore.Tx, req *wire.MeshNodeUpdateRequest) (*wire.UpdateReply, error) {

@@ -10,9 +10,6 @@ import (
 // abortMarkTTL is how long an abort can be repeated, in milliseconds.
 const abortMarkTTL kvstore.Instant = 300_000
 
-// FamilyAbortMark is the family of the marks that aborts leave. They hold nothing.
-const FamilyAbortMark = "abort-mark"
-
 func abortMarkKey(k wire.ObjectKey, reservationID string) kvstore.Key {
 	return kvstore.NewKey(FamilyAbortMark, k.Text(), reservationID)
 }

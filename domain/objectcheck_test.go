@@ -171,7 +171,9 @@ func TestPayloadsAreAtMostOneMiB(t *testing.T) { // 1.6
 func TestPartsOfOtherObjectRequests(t *testing.T) { // 1.6
 	t.Parallel()
 	parts(t, domain.ValidateObjectReadTerminal,
-		func() *wire.ObjectReadTerminalRequest { return &wire.ObjectReadTerminalRequest{Operation: term(1).Operation} },
+		func() *wire.ObjectReadTerminalRequest {
+			return &wire.ObjectReadTerminalRequest{Operation: term(1).Operation}
+		},
 		"operation", func(r *wire.ObjectReadTerminalRequest) *wire.OperationKey { return &r.Operation }, operationParts)
 	ended := func() *wire.ObjectReleaseEndedRequest {
 		return &wire.ObjectReleaseEndedRequest{Key: keyOf("a1"), ExpectedStoreVersion: "5"}
@@ -188,7 +190,9 @@ func TestPartsOfOtherObjectRequests(t *testing.T) { // 1.6
 			"userSpot": {func(k *wire.LookupKind) { *k = "userSpot" }, ""},
 			"none":     {func(k *wire.LookupKind) { *k = "" }, ""},
 		})
-	await := func() *wire.ObjectAwaitRequest { return &wire.ObjectAwaitRequest{Key: keyOf("r1"), Until: wire.AwaitChanged} }
+	await := func() *wire.ObjectAwaitRequest {
+		return &wire.ObjectAwaitRequest{Key: keyOf("r1"), Until: wire.AwaitChanged}
+	}
 	parts(t, domain.ValidateObjectAwait, await, "key", func(r *wire.ObjectAwaitRequest) *wire.ObjectKey { return &r.Key }, keyParts)
 	for name, tt := range map[string]struct {
 		until wire.AwaitCondition

@@ -18,8 +18,8 @@ func spoiled() map[string]func([]byte) []byte {
 	return all
 }
 
-// spoil replaces a row by what makes of it, with the expiry that it has.
-func (w *world) spoil(k kvstore.Key, makes func([]byte) []byte) {
+// spoilRow replaces a row by what makes of it, with the expiry that it has.
+func (w *world) spoilRow(k kvstore.Key, makes func([]byte) []byte) {
 	w.t.Helper()
 	r := w.view().Row(k)
 	if r == nil {
@@ -146,6 +146,9 @@ func TestDamagedRowIsLostInEveryRuleOfObjectsThatMeetsIt(t *testing.T) { // 1.5
 		}},
 	} {
 		for how, makes := range spoiled() {
+			if name == "the abort mark" && how == "cut off" {
+				continue // it is as short as that
+			}
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				w, rules := objectsWorld(t)
@@ -153,7 +156,7 @@ func TestDamagedRowIsLostInEveryRuleOfObjectsThatMeetsIt(t *testing.T) { // 1.5
 				if tt.key == n1 && how != "trailing byte" { // it may have any entry spot
 					in = append(slices.Clone(in), "reserve r2", "reserve r3")
 				}
-				w.spoil(tt.key, makes)
+				w.spoilRow(tt.key, makes)
 				w.wantLostIn(rules, tt.key, in...)
 			})
 		}
@@ -183,7 +186,7 @@ func TestDamagedMemberIsLostWithItsSpot(t *testing.T) { // 1.5, 6.2
 			w.member("a1", "r1", "n1", a)
 			w.lapse(b)
 			k := domain.AuthorityKey(keyOf("a1"))
-			w.spoil(k, makes)
+			w.spoilRow(k, makes)
 			replace := func(id string) error {
 				_, err := try(w, domain.ReserveObject, w.reserveRequest(id, tgt("n2", b), orRelease))
 				return err
@@ -211,7 +214,7 @@ func TestDamagedLeaseOfMemberIsLost(t *testing.T) { // 1.5, 6.2
 	w.member("a1", "r1", "n3", c)
 	w.release(a)
 	k := domain.LeaseKey("owner-c")
-	w.spoil(k, unreadable["no record"])
+	w.spoilRow(k, unreadable["no record"])
 	w.quiet(func() {
 		_, err := try(w, domain.ReserveObject, w.reserveRequest("r1", tgt("n2", b), orRelease))
 		wantLost(t, err, k)
@@ -223,7 +226,7 @@ func TestAuthorityThatCannotBePlacedFillsEveryNodeWithLimits(t *testing.T) { // 
 	w, a, b := creationWorld(t, limits(5, 0))
 	w.ready("a1", "n2", b)
 	k := domain.AuthorityKey(keyOf("a1"))
-	w.spoil(k, unreadable["cut off"])
+	w.spoilRow(k, unreadable["cut off"])
 	w.quiet(func() {
 		req := w.reserveRequest("a2", tgt("n1", a))
 		_, err := try(w, domain.ReserveObject, req)

@@ -37,6 +37,7 @@ func parts[Q, P any](t *testing.T, validate func(*Q) error, request func() *Q, p
 	}
 }
 
+// texts are values of a text of 1 to limit bytes.
 func texts(limit int, field string) map[string]part[string] {
 	return map[string]part[string]{
 		"empty":     {func(s *string) { *s = "" }, field},
@@ -171,9 +172,31 @@ func TestPartsOfPlace(t *testing.T) { // 1.6
 	parts(t, fn, valid, "exclude", func(r *request) *[]wire.Incarnation { return &r.Exclude }, excludeParts)
 }
 
+func TestPartsOfSelect(t *testing.T) { // 1.6
+	t.Parallel()
+	type request = wire.PlacementSelectRequest
+	valid, fn := func() *request {
+		takes := *roomCapacity.SpotType
+		return &request{
+			MeshName: "play", ObjectKind: wire.ObjectUserSpot, StableType: "room",
+			Capacity: wire.Capacity{Spots: 1, SpotType: &takes},
+		}
+	}, domain.ValidatePlacementSelect
+	parts(t, fn, valid, "meshName", func(r *request) *string { return &r.MeshName }, texts(255, ""))
+	parts(t, fn, valid, "stableType", func(r *request) *string { return &r.StableType }, texts(255, ""))
+	parts(t, fn, valid, "capacity", func(r *request) *wire.Capacity { return &r.Capacity }, capacityParts)
+	parts(t, fn, valid, "objectKind", func(r *request) *wire.ObjectKind { return &r.ObjectKind }, map[string]part[wire.ObjectKind]{
+		"none":  {func(k *wire.ObjectKind) { *k = "" }, ""},
+		"spot":  {func(k *wire.ObjectKind) { *k = "spot" }, ""},
+		"actor": {func(k *wire.ObjectKind) { *k = wire.ObjectActor }, allowed},
+	})
+}
+
 // excludeParts are refused in "exclude".
 var excludeParts = map[string]part[[]wire.Incarnation]{
-	"a node": {func(e *[]wire.Incarnation) { *e = []wire.Incarnation{{RID: "\x00", LifecycleGeneration: math.MaxInt64}} }, allowed},
+	"a node": {func(e *[]wire.Incarnation) {
+		*e = []wire.Incarnation{{RID: "\x00", LifecycleGeneration: math.MaxInt64}}
+	}, allowed},
 }
 
 func TestExcludedNodesAreNamedByTheirIndex(t *testing.T) { // 1.6

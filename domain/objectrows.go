@@ -1,8 +1,8 @@
 package domain
 
 import (
+	"container/heap"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/zlink/zlink-nats/kvstore"
@@ -39,34 +39,41 @@ func merged(parts []iter.Seq[*kvstore.Row]) iter.Seq[*kvstore.Row] {
 		return parts[0]
 	}
 	return func(yield func(*kvstore.Row) bool) {
-		type head struct {
-			row  *kvstore.Row
-			next func() (*kvstore.Row, bool)
-		}
-		var heads []head
+		var m merge
 		for _, part := range parts {
 			next, stop := iter.Pull(part)
 			defer stop()
 			if r, ok := next(); ok {
-				heads = append(heads, head{r, next})
+				m = append(m, mergePart{r, next})
 			}
 		}
-		for len(heads) > 0 {
-			least := 0
-			for i := range heads {
-				if heads[i].row.Key < heads[least].row.Key {
-					least = i
-				}
+		heap.Init(&m)
+		for len(m) > 0 && yield(m[0].row) {
+			if r, ok := m[0].next(); ok {
+				m[0].row = r
+				heap.Fix(&m, 0)
+			} else {
+				heap.Pop(&m)
 			}
-			if !yield(heads[least].row) {
-				return
-			}
-			r, ok := heads[least].next()
-			if !ok {
-				heads = slices.Delete(heads, least, least+1)
-				continue
-			}
-			heads[least].row = r
 		}
 	}
+}
+
+// merge is a heap of lists by their first rows.
+type merge []mergePart
+
+type mergePart struct {
+	row  *kvstore.Row
+	next func() (*kvstore.Row, bool)
+}
+
+func (m *merge) Len() int           { return len(*m) }
+func (m *merge) Less(i, j int) bool { return (*m)[i].row.Key < (*m)[j].row.Key }
+func (m *merge) Swap(i, j int)      { (*m)[i], (*m)[j] = (*m)[j], (*m)[i] }
+func (m *merge) Push(x any)         { *m = append(*m, x.(mergePart)) }
+
+func (m *merge) Pop() any {
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
+	return last
 }

@@ -17,9 +17,8 @@ type placement struct {
 	kind       wire.ObjectKind
 	stableType string
 	capacity   wire.Capacity
-	exclude    []wire.Incarnation
-	// returned is what the commit gives back to a node; nil: nothing to any.
-	returned func(wire.DescriptorKey) vector
+	exclude    map[wire.Incarnation]bool
+	returned   map[wire.DescriptorKey]vector // what the commit gives back
 }
 
 // filter numbers the filters in their order: a node fails the first that it does not
@@ -113,14 +112,10 @@ func (p *placement) test(v kvstore.View, d *wire.MeshNodeDescriptor) (filter, er
 		return failsNode, nil
 	case !canHost(d, p.kind, p.stableType):
 		return failsCapability, nil
-	case p.excludes(d):
+	case p.exclude[wire.Incarnation{RID: d.RID, LifecycleGeneration: d.LifecycleGeneration}]:
 		return failsExclude, nil
 	}
-	var returned vector
-	if p.returned != nil {
-		returned = p.returned(wire.DescriptorKey{MeshName: d.MeshName, RID: d.RID})
-	}
-	room, err := hasRoom(v, d, p.capacity, returned)
+	room, err := hasRoom(v, d, p.capacity, p.returned[wire.DescriptorKey{MeshName: d.MeshName, RID: d.RID}])
 	if err != nil || !room {
 		return failsRoom, err
 	}
@@ -138,13 +133,12 @@ func canHost(d *wire.MeshNodeDescriptor, kind wire.ObjectKind, stableType string
 	return len(d.ObjectCapabilities) == 0
 }
 
-func (p *placement) excludes(d *wire.MeshNodeDescriptor) bool {
-	for _, e := range p.exclude {
-		if e.RID == d.RID && e.LifecycleGeneration == d.LifecycleGeneration {
-			return true
-		}
+func setOf(nodes []wire.Incarnation) map[wire.Incarnation]bool {
+	set := make(map[wire.Incarnation]bool, len(nodes))
+	for _, n := range nodes {
+		set[n] = true
 	}
-	return false
+	return set
 }
 
 // SelectPlacement chooses a node and reserves nothing.
@@ -154,7 +148,7 @@ func (p *placement) excludes(d *wire.MeshNodeDescriptor) bool {
 func SelectPlacement(v kvstore.View, req *wire.PlacementSelectRequest, seed Seed) (*wire.PlacementSelectReply, error) {
 	p := &placement{
 		meshName: req.MeshName, kind: req.ObjectKind, stableType: req.StableType,
-		capacity: req.Capacity, exclude: req.Exclude,
+		capacity: req.Capacity, exclude: setOf(req.Exclude),
 	}
 	d, reason, err := p.choose(v, seed)
 	switch {
@@ -171,7 +165,7 @@ func SelectPlacement(v kvstore.View, req *wire.PlacementSelectRequest, seed Seed
 // request has a reservation id, the caller's or a new one.
 //
 // Reads: what object.reserve reads, and the descriptors of the mesh with leases and
-// usage. Writes: as object.reserve. Errors: *kvstore.DataLostError and those of
+// usage. Writes: as object.reserve. Answers as object.reserve, or noTarget. Errors: *kvstore.DataLostError and those of
 // tx.Put.
 func PlaceObject(tx *kvstore.Tx, req *wire.ObjectPlaceRequest, seed Seed) (*wire.ObjectReserveReply, error) {
 	c := &creation{
@@ -192,7 +186,7 @@ func PlaceObject(tx *kvstore.Tx, req *wire.ObjectPlaceRequest, seed Seed) (*wire
 	}
 	p := &placement{
 		meshName: req.MeshName, kind: req.Key.Kind, stableType: req.Intent.StableType,
-		capacity: req.Capacity, exclude: req.Exclude, returned: d.returned,
+		capacity: req.Capacity, exclude: setOf(req.Exclude), returned: d.returned(),
 	}
 	node, reason, err := p.choose(tx.View, seed)
 	switch {

@@ -256,6 +256,8 @@ func wantHead(t tb, r *kvstore.Row, body any) {
 		want(t, token, b.OwnerToken)
 	case *wire.Route:
 		want(t, token, b.OwnerToken)
+	case domain.AuthorityRecord:
+		wantAuthorityHead(t, r, b)
 	}
 }
 
@@ -281,6 +283,7 @@ func fuzzDecode(f *testing.F, family string, prefix kvstore.Key) {
 			Revision: kvstore.Revision(revision), Expiry: kvstore.Instant(expiry),
 		}
 		schema.Index(r)
+		schema.Amounts(r)
 		schema.Stamp(kvstore.Entry{Key: r.Key, Revision: r.Revision, Row: r})
 		body, err := decodeRow(r)
 		if err != nil {

@@ -53,12 +53,18 @@ func releasable(tx *kvstore.Tx, a *authority) (members []*authority, reason wire
 func ReleaseEnded(tx *kvstore.Tx, req *wire.ObjectReleaseEndedRequest) (*wire.ObjectReleaseEndedReply, error) {
 	stale := &wire.ObjectReleaseEndedReply{Kind: wire.KindStale}
 	a, err := findAuthority(tx.View, AuthorityKey(req.Key))
-	if err != nil || a == nil || !a.hasVersion(req.ExpectedStoreVersion) || !a.reserved() {
-		return stale, err
+	if err != nil {
+		return nil, err
+	}
+	if a == nil || !a.hasVersion(req.ExpectedStoreVersion) || !a.reserved() {
+		return stale, nil
 	}
 	over, err := ended(tx.View, a)
-	if err != nil || !over {
-		return stale, err
+	if err != nil {
+		return nil, err
+	}
+	if !over {
+		return stale, nil
 	}
 	if _, err := tx.Delete(a.row.Key); err != nil {
 		return nil, err

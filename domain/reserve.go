@@ -81,8 +81,9 @@ func (c *creation) isEntrySpot(v kvstore.View) (bool, error) {
 	if err := checkReadable(v, indexEntrySpot); err != nil {
 		return false, err
 	}
-	for range v.Index(indexEntrySpot, c.key.GlobalID) {
-		return true, nil
+	for r := range v.Index(indexEntrySpot, c.key.GlobalID) {
+		_, err := decodeMeshNode(r)
+		return true, err
 	}
 	return false, nil
 }
@@ -117,16 +118,18 @@ func (d verdict) replay(v kvstore.View) (verdict, error) {
 	return d, err
 }
 
-// returned sums up what the commit gives back to a node.
-func (d *verdict) returned(node wire.DescriptorKey) vector {
+// returned sums up what the commit gives back to nodes.
+func (d *verdict) returned() map[wire.DescriptorKey]vector {
 	if d.existing == nil {
 		return nil
 	}
-	back := make(vector)
+	back := make(map[wire.DescriptorKey]vector)
 	for _, a := range append([]*authority{d.existing}, d.members...) {
-		if a.Allocation.Descriptor == node {
-			back.add(a.Allocation.Capacity)
+		node := a.Allocation.Descriptor
+		if back[node] == nil {
+			back[node] = make(vector)
 		}
+		back[node].add(a.Allocation.Capacity)
 	}
 	return back
 }
@@ -181,7 +184,8 @@ func (c *creation) record(node *wire.MeshNodeDescriptor, g wire.Generation) *aut
 //
 // Reads: what examine reads, the target's descriptor and lease, and the usage of the
 // target node. Writes: the authority; with endedOwner release the members of the
-// object that it replaces. Errors: *kvstore.DataLostError and those of tx.Put.
+// object that it replaces. Answers reserved, alreadyExists, typeMismatch, conflict,
+// unavailable, placementCapacityExhausted or generationExhausted. Errors: *kvstore.DataLostError and those of tx.Put.
 func ReserveObject(tx *kvstore.Tx, req *wire.ObjectReserveRequest) (*wire.ObjectReserveReply, error) {
 	c := &creation{
 		key: req.Key, intent: &req.Intent, creatingPayload: req.CreatingPayload, capacity: req.Capacity,
@@ -200,7 +204,7 @@ func ReserveObject(tx *kvstore.Tx, req *wire.ObjectReserveRequest) (*wire.Object
 		d, err = d.refuse(tx.View, wire.KindConflict, wire.ReasonTargetUnavailable)
 		return d.reply, err
 	}
-	room, err := hasRoom(tx.View, node, c.capacity, d.returned(req.Target.Node()))
+	room, err := hasRoom(tx.View, node, c.capacity, d.returned()[req.Target.Node()])
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ func CountRows(v kvstore.View) (rows, leases int) {
 	for family := range ownedFamilies {
 		rows += v.Count(family)
 	}
-	for _, family := range []string{FamilyAuthority, FamilyTerminal, FamilyAbortMark} {
+	for _, family := range objectFamilies {
 		rows += v.Count(family)
 	}
 	return rows, leases

@@ -9,10 +9,6 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// FamilyTerminal is the family of terminal records: the outcomes of operations that
-// created an actor or failed to. They expire.
-const FamilyTerminal = "terminal"
-
 // terminalRetention is how long a terminal record is kept after the deadline of its
 // operation, in milliseconds.
 const terminalRetention wire.Instant = 300_000
@@ -95,7 +91,8 @@ func ReadTerminal(v kvstore.View, req *wire.ObjectReadTerminalRequest) (*wire.Ob
 //
 // Reads: the terminal record, the authority, descriptor and lease of the target, and
 // for a membership in a user spot that spot's authority and its owner's lease.
-// Writes: the authority, the terminal record. Errors: *kvstore.DataLostError, those
+// Writes: the authority, the terminal record. Answers created, rejected, failed,
+// alreadyCompleted, stale or generationExhausted. Errors: *kvstore.DataLostError, those
 // of tx.Put, and *wire.InvalidError for a terminal whose retention is over.
 func CompleteCreation(tx *kvstore.Tx, req *wire.ObjectCompleteCreationRequest) (*wire.ObjectCompleteCreationReply, error) {
 	terminal := &req.Completion.Terminal

@@ -12,7 +12,10 @@ func actorEndpoints() []*endpoint {
 		write(subjects.ActorRemove, domain.ValidateActorRemove, domain.RemoveActor),
 		read(subjects.ActorResolve, domain.ValidateActorResolve, domain.ResolveActor),
 		list(subjects.ActorList, domain.ValidateActorList,
-			func(req *wire.ActorListRequest) *wire.PageRequest { return &req.PageRequest },
+			func(req *wire.ActorListRequest) *wire.PageRequest {
+				req.Filter = filterOf(req.Filter)
+				return &req.PageRequest
+			},
 			domain.ListActors,
 			func(items []wire.ActorItem, p wire.Page) any {
 				return &wire.ActorListReply{Items: items, Page: p}

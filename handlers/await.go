@@ -13,8 +13,14 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// maxAwaiting bounds the requests that wait for an object. Each costs about a kilobyte and nothing else while nothing happens.
-const maxAwaiting = 65536
+const (
+	// maxAwaiting bounds the requests that wait for an object. Each costs about a kilobyte and nothing else while nothing happens.
+	maxAwaiting = 65536
+	// maxAwait bounds how long one can wait, so that those whose clients are gone do not add up.
+	maxAwait = time.Hour
+	// resyncPause keeps a history that breaks again and again from taking up a processor.
+	resyncPause = 10 * time.Millisecond
+)
 
 // await answers at once when the condition holds, and else parks the request.
 func await(ctx context.Context, s *Service, r *request) (result, error) {
@@ -22,31 +28,38 @@ func await(ctx context.Context, s *Service, r *request) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	v, err := s.store.View(ctx, r.readOptions())
-	if err != nil {
+	if _, err := s.store.View(ctx, r.readOptions()); err != nil { // what is looked at will not be older
 		return result{}, err
 	}
-	reply, err := domain.AwaitAuthority(v, req)
-	if err != nil || reply != nil {
-		return result{body: reply, revision: v.Revision()}, err
-	}
-	return s.awaiting.park(ctx, s, &waiter{request: r, req: req})
+	return s.awaiting.park(s, &waiter{request: r, req: req})
 }
 
-// waiter is a parked request.
+// waiter is a request that waits, or is about to.
 type waiter struct {
 	*request
 	req   *wire.ObjectAwaitRequest
-	timer *time.Timer // ends the wait at the deadline
+	after kvstore.Revision // of the view that was looked at last
+	timer *time.Timer      // ends the wait at the deadline
 }
 
 func (w *waiter) key() kvstore.Key { return domain.AuthorityKey(w.req.Key) }
+
+// look returns the answer if the condition holds in a view, else a nil body.
+func (w *waiter) look(v kvstore.View) (res result, err error) {
+	defer recovered(&err)
+	w.after = v.Revision()
+	reply, err := domain.AwaitAuthority(v, w.req)
+	if reply != nil {
+		res = result{body: reply, revision: v.Revision()}
+	}
+	return res, err
+}
 
 // awaiting holds the requests that wait for an object. They have no goroutine of their own: one follows the store's commits while
 // there are any, and answers those whose objects a commit has changed.
 type awaiting struct {
 	endpoint *endpoint
-	wg       sync.WaitGroup
+	wg       sync.WaitGroup // of the follower, and of answers under way
 
 	mu        sync.Mutex
 	waiters   map[kvstore.Key]map[*waiter]bool // guarded by mu
@@ -55,23 +68,23 @@ type awaiting struct {
 	closed    bool                             // guarded by mu
 }
 
-// park lets a request wait. Whoever takes it out again answers it.
-func (a *awaiting) park(ctx context.Context, s *Service, w *waiter) (result, error) {
+// park answers a request whose condition holds, and lets any other wait: whoever takes it out again answers it. Nothing gets lost
+// in between: to have passed a commit that the view does not show, the follower would have needed the lock.
+func (a *awaiting) park(s *Service, w *waiter) (result, error) {
 	w.data, w.header = nil, nil // not needed any more
-	if err := a.add(s, w); err != nil {
-		return result{}, err
-	}
-	// The condition may have come to hold before the waiter was there to be seen.
-	v, err := s.store.View(ctx, kvstore.ReadOptions{})
-	if err == nil {
-		a.check(s, w, v)
-	}
-	return result{parked: true}, nil
-}
-
-func (a *awaiting) add(s *Service, w *waiter) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	v, err := s.store.View(s.base, kvstore.ReadOptions{})
+	if err != nil {
+		return result{}, err
+	}
+	if res, err := w.look(v); err != nil || res.body != nil {
+		return res, err
+	}
+	return result{parked: true}, a.addLocked(s, w)
+}
+
+func (a *awaiting) addLocked(s *Service, w *waiter) error {
 	switch {
 	case a.closed:
 		return errStopping
@@ -87,17 +100,18 @@ func (a *awaiting) add(s *Service, w *waiter) error {
 	}
 	a.waiters[k][w] = true
 	a.count++
-	w.timer = time.AfterFunc(time.Until(w.start.Add(w.patience())), func() {
+	w.timer = time.AfterFunc(time.Until(w.start.Add(w.patience(maxAwait))), func() {
 		a.finish(s, w, result{}, fmt.Errorf("%w: the object has not come to what was waited for", kvstore.ErrDeadline))
 	})
 	if !a.following {
 		a.following = true
-		a.wg.Go(func() { a.follow(s) })
+		after := w.after
+		a.wg.Go(func() { a.follow(s, after) })
 	}
 	return nil
 }
 
-// take takes a waiter out; false when somebody else did.
+// take takes a waiter out; false when somebody else did. Who took it calls wg.Done when it is answered.
 func (a *awaiting) take(w *waiter) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,44 +125,52 @@ func (a *awaiting) take(w *waiter) bool {
 	}
 	a.count--
 	w.timer.Stop()
+	a.wg.Add(1)
 	return true
 }
 
 func (a *awaiting) finish(s *Service, w *waiter, res result, err error) {
 	if a.take(w) {
+		defer a.wg.Done()
 		s.finish(a.endpoint, w.request, res, err)
 	}
 }
 
-// check answers a waiter if its condition holds in a view.
-func (a *awaiting) check(s *Service, w *waiter, v kvstore.View) {
-	reply, err := domain.AwaitAuthority(v, w.req)
-	if err != nil || reply != nil {
-		a.finish(s, w, result{body: reply, revision: v.Revision()}, err)
-	}
-}
-
-// of returns those who wait for the object of a key.
-func (a *awaiting) of(k kvstore.Key) []*waiter {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []*waiter
-	for w := range a.waiters[k] {
-		all = append(all, w)
-	}
-	return all
-}
-
-func (a *awaiting) all() []*waiter {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := make([]*waiter, 0, a.count)
-	for _, waiters := range a.waiters {
-		for w := range waiters {
-			all = append(all, w)
+// check answers waiters whose condition holds in a view.
+func (a *awaiting) check(s *Service, waiters []*waiter, v kvstore.View) {
+	for _, w := range waiters {
+		if res, err := w.look(v); err != nil || res.body != nil {
+			a.finish(s, w, res, err)
 		}
 	}
-	return all
+}
+
+// follow looks at every commit after a revision while somebody waits.
+func (a *awaiting) follow(s *Service, after kvstore.Revision) {
+	for err := a.read(s, after); err != nil && !a.rest(); err = a.read(s, after) {
+		if errors.Is(err, kvstore.ErrResync) {
+			after, err = a.lookAgain(s)
+		}
+		if err != nil {
+			a.giveUp(s, err)
+		}
+	}
+}
+
+// read follows the commits after a revision until nobody waits, and then rests. Errors: kvstore.ErrResync, and that of a context
+// that ended.
+func (a *awaiting) read(s *Service, after kvstore.Revision) error {
+	watcher, err := s.store.Watch(after)
+	for err == nil && !a.rest() {
+		var commits []*kvstore.Commit
+		commits, err = watcher.Next(s.base)
+		for _, c := range commits {
+			if waiters := a.touched(c); len(waiters) > 0 {
+				a.check(s, waiters, c.After.View(s.store.Clock().Now()))
+			}
+		}
+	}
+	return err
 }
 
 // rest tells the follower to end when nobody waits.
@@ -162,51 +184,46 @@ func (a *awaiting) rest() bool {
 	return true
 }
 
-// follow looks at every commit while somebody waits.
-func (a *awaiting) follow(s *Service) {
-	for !a.rest() {
-		v, err := s.store.View(s.base, kvstore.ReadOptions{})
-		if err != nil {
-			a.giveUp(s, err)
-			continue
-		}
-		commits, err := s.store.Watch(v.Revision())
-		if err != nil {
-			continue // history moved on between the two
-		}
-		for _, w := range a.all() {
-			a.check(s, w, v)
-		}
-		if err := a.read(s, commits); !errors.Is(err, kvstore.ErrResync) {
-			a.giveUp(s, err)
-		}
-	}
-}
-
-// read follows commits until nobody waits; then it returns kvstore.ErrResync, as when history breaks.
-func (a *awaiting) read(s *Service, watcher *kvstore.Watcher) error {
-	for a.length() > 0 {
-		commits, err := watcher.Next(s.base)
-		if err != nil {
-			return err
-		}
-		for _, c := range commits {
-			a.seen(s, c)
-		}
-	}
-	return kvstore.ErrResync
-}
-
-func (a *awaiting) seen(s *Service, c *kvstore.Commit) {
-	var v kvstore.View
+// touched returns those who wait for an object of a commit, but for those who have looked at a later view.
+func (a *awaiting) touched(c *kvstore.Commit) (all []*waiter) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, e := range c.Entries {
-		for i, w := range a.of(e.Key) {
-			if i == 0 {
-				v = c.After.View(s.store.Clock().Now())
+		for w := range a.waiters[e.Key] {
+			if w.after < c.Revision {
+				all = append(all, w)
 			}
-			a.check(s, w, v)
 		}
 	}
+	return all
+}
+
+// lookAgain starts over from a view when history is broken, and returns its revision.
+func (a *awaiting) lookAgain(s *Service) (kvstore.Revision, error) {
+	select {
+	case <-time.After(resyncPause):
+	case <-s.base.Done():
+		return 0, s.base.Err()
+	}
+	a.mu.Lock()
+	v, err := s.store.View(s.base, kvstore.ReadOptions{}) // not older than what anybody has looked at
+	waiters := a.allLocked()
+	a.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	a.check(s, waiters, v)
+	return v.Revision(), nil
+}
+
+func (a *awaiting) allLocked() []*waiter {
+	all := make([]*waiter, 0, a.count)
+	for _, waiters := range a.waiters {
+		for w := range waiters {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 func (a *awaiting) length() int {
@@ -217,7 +234,10 @@ func (a *awaiting) length() int {
 
 // giveUp refuses all who wait.
 func (a *awaiting) giveUp(s *Service, err error) {
-	for _, w := range a.all() {
+	a.mu.Lock()
+	waiters := a.allLocked()
+	a.mu.Unlock()
+	for _, w := range waiters {
 		a.finish(s, w, result{}, err)
 	}
 }
@@ -233,6 +253,6 @@ func (a *awaiting) close(s *Service) {
 // awaitEndpoint is object.await.
 func awaitEndpoint() *endpoint {
 	return &endpoint{
-		op: subjects.ObjectAwait, schema: schemaOf[wire.ObjectAwaitRequest](), inline: true, serve: await,
+		op: subjects.ObjectAwait, schema: schemaOf[wire.ObjectAwaitRequest](), inline: true, parks: true, serve: await,
 	}
 }

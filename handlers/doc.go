@@ -9,7 +9,8 @@
 //
 // The framework runs an endpoint strictly in series, so its handlers return at once: a read that has nothing to wait for is
 // answered where it arrives, since that costs microseconds; everything else gets a goroutine of its own, at most
-// [Options.MaxPending] of them, and beyond that the caller hears "overloaded". Replies are published by this package, not
+// [Options.MaxPending] of them, and beyond that the caller hears "overloaded". A wait for an object keeps no goroutine: it is parked, and one
+// that follows the store's commits answers all that are. Replies are published by this package, not
 // through the framework's request, whose statistics must not be touched from elsewhere; our own figures stand in the data of
 // $SRV.STATS and in [Service.Counters].
 //

@@ -14,6 +14,7 @@ type endpoint struct {
 	schema string // JSON schema of the request
 	inline bool   // costs microseconds when there is nothing to wait for
 	writes bool
+	parks  bool // may leave the request waiting for something to happen
 	serve  func(context.Context, *Service, *request) (result, error)
 	counters
 }

@@ -77,6 +77,8 @@ func (s *Service) forward(ctx context.Context, instance string, op subjects.Oper
 	})
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: no reply from instance %q: %w", kvstore.ErrDeadline, instance, ctx.Err())
+	} else if err != nil {
+		err = fmt.Errorf("%w: ask instance %q: %w", kvstore.ErrUnavailable, instance, err)
 	}
 	return reply, err
 }

@@ -42,6 +42,14 @@ func list[Req, Item any](op subjects.Operation, validate func(*Req) error, page 
 	return &endpoint{op: op, schema: schemaOf[Req](), serve: serve}
 }
 
+// filterOf is the filter of a list: one without fields when none was sent, since that is the same list.
+func filterOf[F any](sent *F) *F {
+	if sent == nil {
+		return new(F)
+	}
+	return sent
+}
+
 // replyHeadBytes is kept free of max_payload for the headers of a reply.
 const replyHeadBytes = 1024
 

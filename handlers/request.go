@@ -84,9 +84,9 @@ func (r *request) readID() error {
 	return nil
 }
 
-// patience is how long the request may take from its arrival on, at most maxWait.
-func (r *request) patience() time.Duration {
-	left := min(r.deadline-r.arrived, kvstore.Instant(maxWait.Milliseconds()))
+// patience is how long the request may take from its arrival on, at most so long.
+func (r *request) patience(most time.Duration) time.Duration {
+	left := min(r.deadline-r.arrived, kvstore.Instant(most.Milliseconds()))
 	return time.Duration(left) * time.Millisecond
 }
 

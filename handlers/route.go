@@ -12,7 +12,10 @@ func routeEndpoints() []*endpoint {
 		write(subjects.RouteRemove, domain.ValidateRouteRemove, domain.RemoveRoute),
 		read(subjects.RouteResolve, domain.ValidateRouteResolve, domain.ResolveRoute),
 		list(subjects.RouteList, domain.ValidateRouteList,
-			func(req *wire.RouteListRequest) *wire.PageRequest { return &req.PageRequest },
+			func(req *wire.RouteListRequest) *wire.PageRequest {
+				req.Filter = filterOf(req.Filter)
+				return &req.PageRequest
+			},
 			domain.ListRoutes,
 			func(items []wire.RouteItem, p wire.Page) any {
 				return &wire.RouteListReply{Items: items, Page: p}

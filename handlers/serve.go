@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/zlink/zlink-nats/kvstore"
-	"github.com/zlink/zlink-nats/subjects"
 )
 
 // maxWait bounds how long a request can hold a place, whatever its deadline.
@@ -15,7 +14,7 @@ const maxWait = time.Minute
 func (s *Service) accept(base context.Context, e *endpoint, m message) {
 	r := &request{message: m, start: time.Now()}
 	timeout := s.requestTimeout
-	if e.op == subjects.ObjectAwait {
+	if e.parks {
 		timeout = s.awaitTimeout
 	}
 	err := r.readHeaders(s.store.Clock().Now(), kvstore.Instant(timeout.Milliseconds()))
@@ -23,7 +22,7 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 		s.finish(e, r, result{}, err)
 		return
 	}
-	waits := s.waits(base, r)
+	waits := !e.writes && s.waits(base, r)
 	if e.inline && !waits {
 		res, err := s.run(base, e, r)
 		s.finish(e, r, res, err)
@@ -36,7 +35,7 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 	}
 	go func() {
 		defer s.gate.leave(place)
-		ctx, cancel := context.WithTimeout(base, r.patience())
+		ctx, cancel := context.WithTimeout(base, r.patience(maxWait))
 		defer cancel()
 		res, err := s.run(ctx, e, r)
 		s.finish(e, r, res, err)

@@ -121,7 +121,7 @@ func newService(o Options) (*Service, error) {
 	}
 	s.endpoints = endpoints(s.store.Limits())
 	for _, e := range s.endpoints {
-		if e.op == subjects.ObjectAwait {
+		if e.parks {
 			s.awaiting.endpoint = e
 		}
 	}

@@ -12,7 +12,10 @@ func spotEndpoints() []*endpoint {
 		write(subjects.SpotRemove, domain.ValidateSpotRemove, domain.RemoveSpot),
 		read(subjects.SpotResolve, domain.ValidateSpotResolve, domain.ResolveSpot),
 		list(subjects.SpotList, domain.ValidateSpotList,
-			func(req *wire.SpotListRequest) *wire.PageRequest { return &req.PageRequest },
+			func(req *wire.SpotListRequest) *wire.PageRequest {
+				req.Filter = filterOf(req.Filter)
+				return &req.PageRequest
+			},
 			domain.ListSpots,
 			func(items []wire.SpotItem, p wire.Page) any {
 				return &wire.SpotListReply{Items: items, Page: p}

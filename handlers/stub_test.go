@@ -13,6 +13,7 @@ type stub struct {
 	view   func(context.Context, kvstore.ReadOptions) (kvstore.View, error)
 	update func(context.Context, kvstore.UpdateOptions, func(*kvstore.Tx) error) (kvstore.Revision, error)
 	status func() kvstore.Status
+	watch  func(kvstore.Revision) (*kvstore.Watcher, error)
 	writer string
 
 	mu      sync.Mutex
@@ -45,6 +46,13 @@ func (s *stub) Status() kvstore.Status {
 		return s.status()
 	}
 	return s.Store.Status()
+}
+
+func (s *stub) Watch(after kvstore.Revision) (*kvstore.Watcher, error) {
+	if s.watch != nil {
+		return s.watch(after)
+	}
+	return s.Store.Watch(after)
 }
 
 func (s *stub) Writer() string { return s.writer }

@@ -81,7 +81,8 @@ type PendingCreation struct {
 
 // Authority is the record of an object as replies and events show it. Written by the service.
 type Authority struct {
-	// Kind is [KindSnapshot] or [KindMissing]; absent where there is always a snapshot.
+	// Kind is [KindSnapshot] or [KindMissing], or what the reply says that the record is a part of; absent where there is always a
+	// snapshot.
 	Kind                     Kind             `json:"kind,omitzero"`
 	Key                      string           `json:"key,omitzero"`                      // snapshot: text form of the object's key
 	StoreVersion             Version          `json:"storeVersion,omitzero"`             // snapshot: of the record

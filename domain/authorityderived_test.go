@@ -1,0 +1,96 @@
+package domain_test
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// derived is what the store keeps besides rows: the keys under each value of the
+// indexes of authorities, and sums.
+type derived struct {
+	index map[[2]string][]kvstore.Key
+	sums  map[string]int64
+}
+
+func newDerived() *derived {
+	return &derived{map[[2]string][]kvstore.Key{}, map[string]int64{}}
+}
+
+// scanned derives everything from the rows alone.
+func scanned(v kvstore.View) *derived {
+	d := newDerived()
+	for r := range v.Scan(kvstore.Prefix(domain.FamilyAuthority), "") {
+		body, err := domain.DecodeAuthority(r)
+		if err != nil {
+			d.list("holder", "", r.Key)
+			continue
+		}
+		d.add(r.Key, body.(domain.AuthorityRecord))
+	}
+	return d
+}
+
+func (d *derived) list(index, value string, k kvstore.Key) {
+	d.index[[2]string{index, value}] = append(d.index[[2]string{index, value}], k)
+}
+
+func (d *derived) add(k kvstore.Key, rec domain.AuthorityRecord) {
+	generation := func(g wire.Generation) string {
+		return "\x00" + string(binary.BigEndian.AppendUint64(nil, uint64(g)))
+	}
+	at := rec.Allocation
+	d.list("holder", rec.OwnerID+generation(rec.OwnerLeaseGeneration), k)
+	d.list("object", fmt.Sprintf("%s\x00%s\x00%s", at.ObjectKind, at.StableType, at.Descriptor.MeshName), k)
+	if m := rec.Membership; m != nil && m.SpotKind == wire.MembershipUser {
+		d.list("member", m.SpotID+generation(m.SpotGeneration), k)
+	}
+	node := fmt.Sprintf("%s\x00%s\x00%s", at.State, at.Descriptor.MeshName, string(at.Descriptor.RID))
+	d.sums["actors\x00\x00"+node] += int64(at.Capacity.Actors)
+	d.sums["spots\x00\x00"+node] += int64(at.Capacity.Spots)
+	if t := at.Capacity.SpotType; t != nil {
+		d.sums[fmt.Sprintf("%s\x00%s\x00%s", t.ObjectKind, t.StableType, node)] += int64(t.Count)
+	}
+}
+
+// remember keeps what was there once: it has to be gone again with the rows.
+func (d *derived) remember(now *derived) {
+	for at := range now.index {
+		d.index[at] = nil
+	}
+	for name := range now.sums {
+		d.sums[name] = 0
+	}
+}
+
+// wantDerived requires that the store keeps exactly what follows from its rows.
+func wantDerived(t tb, v kvstore.View, once *derived) {
+	t.Helper()
+	now := scanned(v)
+	once.remember(now)
+	index := map[[2]string][]kvstore.Key{}
+	for _, name := range []string{"holder", "object", "member"} {
+		n := 0
+		for value := range v.IndexValues(name, "") {
+			keys := rowKeys(v.Index(name, value))
+			index[[2]string{name, value}] = keys
+			n += len(keys)
+		}
+		want(t, len(rowKeys(v.IndexPrefix(name, ""))), n)
+	}
+	want(t, index, now.index)
+	for name := range once.sums {
+		want(t, v.Sum(name), now.sums[name])
+	}
+	want(t, v.Count(domain.FamilyAuthority), len(rowKeys(v.Scan(kvstore.Prefix(domain.FamilyAuthority), ""))))
+}
+
+func rowKeys(rows func(func(*kvstore.Row) bool)) (keys []kvstore.Key) {
+	for r := range rows {
+		keys = append(keys, r.Key)
+	}
+	return keys
+}
