@@ -25,7 +25,7 @@ type ownedRow struct {
 	wire.RowState
 }
 
-// listed collects the items of a list that asks for everything; it keeps the first
+// lister makes lists of a view, and keeps the rows that carry a token and the first
 // error.
 type lister struct {
 	view kvstore.View
@@ -33,6 +33,7 @@ type lister struct {
 	err  error
 }
 
+// listed are all items of a list.
 func listed[Q, I any](l *lister, of list[Q, I], req *Q) []I {
 	items, err := of.whole(l.view, req, domain.MaxPageItems)
 	if l.err == nil {

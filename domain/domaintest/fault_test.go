@@ -85,8 +85,11 @@ func (c *creators) create(ctx context.Context, maker, n int) error {
 		return fmt.Errorf("reserve %s: %+v", k.Text(), reserved)
 	}
 	second, err := c.again(ctx, reserve())
-	if err != nil || !cmp.Equal(first.Reply, second.Reply) {
-		return fmt.Errorf("reserve %s again: %w\n%s", k.Text(), err, cmp.Diff(first.Reply, second.Reply))
+	if err != nil {
+		return err
+	}
+	if diff := cmp.Diff(first.Reply, second.Reply); diff != "" {
+		return fmt.Errorf("reserve %s again (-first +second):\n%s", k.Text(), diff)
 	}
 	ready, err := c.end(ctx, reservation{k, reserved.ReservationID, reserved.Creating.StoreVersion, targetOf(reserved.Creating)}, maker, n)
 	if err != nil {
@@ -193,7 +196,6 @@ func (c *creators) run(faults func()) {
 			for n := 0; !stop.Load(); n++ {
 				if err := c.create(ctx, maker, n); err != nil {
 					c.Errorf("creator %d, object %d: %v", maker, n, err)
-					c.created.Add(1000) // nobody is to wait for this one
 					return
 				}
 			}
@@ -204,11 +206,12 @@ func (c *creators) run(faults func()) {
 	faults()
 }
 
-// more waits until as many objects have been created that were not when it was called.
+// more waits until as many objects have been created that were not when it was called,
+// or somebody has failed.
 func (c *creators) more(n int64) {
 	c.Helper()
 	before := c.created.Load()
-	testenv.Eventually(c, patience, func() bool { return c.created.Load() >= before+n }, n, "more objects")
+	testenv.Eventually(c, patience, func() bool { return c.Failed() || c.created.Load() >= before+n }, n, "more objects")
 }
 
 // Requests that are repeated until they are answered are carried out once, whatever

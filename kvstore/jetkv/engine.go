@@ -45,6 +45,7 @@ type engine struct {
 	behind     kvstore.Revision
 	lag        kvstore.Revision // the last revision that the server told of
 	progressAt time.Time        // when the state last moved, or was seen to be the latest
+	refollowed int              // how often the follower was replaced since the state moved
 
 	unfed     map[kvstore.Key]int    // committed writes by key that are not released
 	unfedBy   map[kvstore.Key]string // who wrote the latest of them

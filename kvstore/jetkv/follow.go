@@ -144,6 +144,7 @@ func (e *engine) show() {
 		return
 	}
 	e.tornUntil = 0
+	e.refollowed = 0
 	e.committed.Store(e.tail)
 	e.history.Append(e.held...)
 	e.held = nil
@@ -256,8 +257,9 @@ const (
 	// patience is how long the follower may take to deliver what is known to be
 	// in the log before the server is asked again.
 	patience = 200 * time.Millisecond
-	// stuck is how long before the follower is replaced.
-	stuck = 2 * time.Second
+	// stuck is how long before the follower is replaced; twice as long after each
+	// time that it did not help, up to 1<<maxStuck times.
+	stuck, maxStuck = 2 * time.Second, 4
 )
 
 // catchUp replaces a follower that does not deliver what the log is known to
@@ -267,7 +269,7 @@ func (e *engine) catchUp() {
 	idle := time.Since(e.progressAt)
 	switch {
 	case target <= e.tail.Revision() || e.verify.running:
-	case idle > stuck:
+	case idle > stuck<<min(e.refollowed, maxStuck):
 		e.refollow()
 	case idle > patience && e.behind > 0 && !e.verify.asking:
 		e.ask()
@@ -310,6 +312,7 @@ func (e *engine) replaceFollower() {
 	}
 	e.follower.stop()
 	e.follower, e.batch = f, nil
+	e.refollowed++
 }
 
 // skip moves the state over positions that hold nothing any more.

@@ -21,8 +21,13 @@ const (
 	// followBuffer is how many messages may wait for the engine.
 	followBuffer = 1024
 	// followHeartbeat is how soon a consumer that went silent is noticed (after
-	// two of them).
-	followHeartbeat = 500 * time.Millisecond
+	// two of them). A server that is only slow must not be taken for a dead one: a
+	// new consumer is more work for it.
+	followHeartbeat = 2 * time.Second
+	// followInactive is how long the server keeps a consumer that nobody pulls from
+	// any more. Every write costs the server something for each consumer, so what
+	// takes the place of a silent one must not add up.
+	followInactive = 5 * time.Second
 )
 
 // startFollower starts a follower.
@@ -30,6 +35,8 @@ func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (*fol
 	c, err := s.js.OrderedConsumer(ctx, s.stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:   uint64(after) + 1,
+
+		InactiveThreshold: followInactive,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("follow bucket: %w", err)
