@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -33,14 +34,45 @@ func (s *Service) commit(ctx context.Context, patience time.Duration, op subject
 		}
 		writer = contended.Writer
 	}
+	return s.commitElsewhere(ctx, patience, writer, op, r, local)
+}
+
+// answer is what another instance said, or why it did not.
+type answer struct {
+	reply *nats.Msg
+	err   error
+}
+
+// commitElsewhere has another instance carry out a write, and does it here when that one does not answer within the patience. When
+// it turns out that it was done there, its answer is waited for all the same: nobody else knows the result.
+func (s *Service) commitElsewhere(ctx context.Context, patience time.Duration, writer string, op subjects.Operation, r *request,
+	local func(kvstore.UpdateOptions) (result, error),
+) (result, error) {
 	id := nuid.Next()
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	asking, cancel := context.WithCancel(ctx)
+	answers := make(chan answer, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		reply, err := s.forward(asking, writer, op, r, id)
+		answers <- answer{reply, err}
+	})
+	defer wg.Wait()
 	defer cancel()
-	reply, refused := s.forward(bounded, writer, op, r, id)
-	if refused == nil {
-		return result{relayed: reply}, nil
+	refused := kvstore.ErrDeadline
+	select {
+	case a := <-answers:
+		if a.err == nil {
+			return result{relayed: a.reply}, nil
+		}
+		refused, answers = a.err, nil
+	case <-time.After(patience):
 	}
 	res, err := local(kvstore.UpdateOptions{Request: id})
+	if errors.Is(err, kvstore.ErrCarriedOut) && answers != nil {
+		if a := <-answers; a.err == nil {
+			return result{relayed: a.reply}, nil
+		}
+	}
 	if errors.Is(refused, kvstore.ErrDeadline) {
 		err = inDoubt(err)
 	}

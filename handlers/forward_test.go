@@ -239,3 +239,18 @@ func TestRelayedReplyAboveMaxPayload(t *testing.T) {
 	f.call(subjects.LeaseClaim, claimA, nil).refused(wire.CodeOutcomeUnknown, "")
 	f.call(subjects.MeshNodeList, page(1, tokenOf("two")), nil).refused(wire.CodeTooLarge, "")
 }
+
+// What was carried out elsewhere has an answer there, however late.
+func TestLateAnswerOfTheInstanceThatDidItIsRelayed(t *testing.T) {
+	t.Parallel()
+	carriedOut := make(chan struct{})
+	r := startRivals(t, func(m *nats.Msg) *nats.Msg {
+		<-carriedOut
+		return canned(m)
+	}, time.Millisecond)
+	r.store.update = func(context.Context, kvstore.UpdateOptions, func(*kvstore.Tx) error) (kvstore.Revision, error) {
+		close(carriedOut)
+		return 0, fmt.Errorf("%w: %w", kvstore.ErrUnknown, kvstore.ErrCarriedOut)
+	}
+	r.call(subjects.LeaseClaim, claimA, nil).want(map[string]string{"by": "two"})
+}

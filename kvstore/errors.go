@@ -16,6 +16,9 @@ var (
 	ErrDeadline = errors.New("deadline exceeded")
 	// ErrUnknown: the commit was sent and its fate could not be established.
 	ErrUnknown = errors.New("outcome unknown")
+	// ErrCarriedOut: a request with this id was committed by another instance, which
+	// alone knows its result. It comes with ErrUnknown.
+	ErrCarriedOut = errors.New("another instance carried the request out")
 	// ErrExhausted: the commit would need a revision above MaxRevision.
 	ErrExhausted = errors.New("no revision left")
 	// ErrTooManyRows: a transaction writes more rows than one commit may.

@@ -9,7 +9,7 @@ import (
 
 // errDoneElsewhere answers a request that another instance has carried out
 // already: its result is not known here.
-var errDoneElsewhere = fmt.Errorf("%w: another instance carried the request out", kvstore.ErrUnknown)
+var errDoneElsewhere = fmt.Errorf("%w: %w", kvstore.ErrUnknown, kvstore.ErrCarriedOut)
 
 // errTraceLost answers a commit whose place in the log was rewritten before it
 // could be looked up, errRebuilt one that was under way when the log turned out
