@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -167,9 +168,14 @@ func TestPagesOfObjectsDoNotCountPayloads(t *testing.T) { // 1.9: a page is fill
 	w := newWorld(t)
 	a := w.hosts("n1", "owner-a")
 	for i := range 6 {
-		w.reserved(fmt.Sprint("a", i), "n1", a, func(r *wire.ObjectReserveRequest) {
-			r.CreatingPayload = bytes.Repeat([]byte("x"), 1<<20)
-		})
+		req := w.reserveRequest(fmt.Sprint("a", i), tgt("n1", a))
+		req.CreatingPayload = bytes.Repeat([]byte("x"), 1<<20)
+		if err := w.update(func(tx *kvstore.Tx) error {
+			_, err := domain.ReserveObject(tx, req)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	got := pages(w, domain.ListObjects, &wire.ObjectListRequest{ObjectKind: wire.ObjectActor}, 100)
 	want(t, len(got), 1)
