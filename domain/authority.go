@@ -110,7 +110,11 @@ func (r *authorityRecord) put(tx *kvstore.Tx) (*authority, error) {
 		return nil, err
 	}
 	k := AuthorityKey(r.key())
-	if err := putRecord(tx, k, r, 0); err != nil {
+	value, err := encodeRecord(r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.PutDecoded(k, value, r.place(), 0); err != nil {
 		return nil, err
 	}
 	return &authority{*r, &kvstore.Row{Key: k, Revision: next}}, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unique"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -218,7 +217,7 @@ func authorityIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	}
 	entries := make([]kvstore.IndexEntry, 0, 3)
 	add := func(index, value string) {
-		entries = append(entries, kvstore.IndexEntry{Index: index, Value: unique.Make(value).Value()})
+		entries = append(entries, kvstore.IndexEntry{Index: index, Value: shared(value)})
 	}
 	a := &h.allocation
 	add(indexHolder, ownerValue(h.token))

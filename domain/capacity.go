@@ -2,7 +2,6 @@ package domain
 
 import (
 	"math"
-	"unique"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -70,7 +69,7 @@ func amountsOf(r *kvstore.Row) (amounts []kvstore.Amount) {
 	}
 	for what, n := range counts(h.allocation.Capacity) {
 		name := what.sumName(h.allocation.State, h.allocation.Descriptor)
-		amounts = append(amounts, kvstore.Amount{Sum: unique.Make(name).Value(), N: n})
+		amounts = append(amounts, kvstore.Amount{Sum: shared(name), N: n})
 	}
 	return amounts
 }

@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"unique"
+
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -12,19 +14,53 @@ var (
 	spotPrefix  = kvstore.NewKey(FamilyAuthority, wire.KeyTextPrefix+"s:")
 )
 
-// entry is an authority as find and list show it.
-func (a *authority) entry(live bool) *wire.ObjectEntry {
-	e := &wire.ObjectEntry{
-		GlobalID: a.GlobalID, ObjectGeneration: a.ObjectGeneration, StableType: a.Allocation.StableType,
-		MeshName: a.Allocation.Descriptor.MeshName, NodeRID: a.Allocation.Descriptor.RID, State: wire.EntryUnavailable,
+// place is what find and list need to know of an authority. It is kept with the row:
+// where an object is, is asked far more often than changed, and to decode the whole
+// record costs more than everything else about the answer. Text is shared by many
+// rows, so that a place takes little.
+type place struct {
+	token    wire.OwnerToken
+	reserved bool
+	entry    wire.ObjectEntry // without its state
+}
+
+// placeOf returns the place in an authority row or a *kvstore.DataLostError.
+func placeOf(r *kvstore.Row) (*place, error) { return kvstore.Decoded(r, decodePlace) }
+
+func decodePlace(r *kvstore.Row) (*place, error) {
+	a, err := decodeAuthority(r)
+	if err != nil {
+		return nil, err
 	}
+	return a.place(), nil
+}
+
+func (r *authorityRecord) place() *place {
+	return &place{
+		token:    wire.OwnerToken{OwnerID: shared(r.OwnerID), LeaseGeneration: r.OwnerLeaseGeneration},
+		reserved: r.reserved(),
+		entry: wire.ObjectEntry{
+			GlobalID: r.GlobalID, ObjectGeneration: r.ObjectGeneration, StableType: shared(r.Allocation.StableType),
+			MeshName: shared(r.Allocation.Descriptor.MeshName), NodeRID: shared(r.Allocation.Descriptor.RID),
+		},
+	}
+}
+
+// shared returns a text that equal ones share.
+func shared[T ~string](text T) T { return unique.Make(text).Value() }
+
+// shown is the entry as the liveness of the owner makes it.
+func (p *place) shown(live bool) *wire.ObjectEntry {
+	e := p.entry
 	switch {
-	case a.reserved():
+	case p.reserved:
 		e.State = wire.EntryCreating
 	case live:
 		e.State = wire.EntryReady
+	default:
+		e.State = wire.EntryUnavailable
 	}
-	return e
+	return &e
 }
 
 // FindObject answers where an object is, or missing.
@@ -35,18 +71,19 @@ func FindObject(v kvstore.View, req *wire.ObjectFindRequest) (*wire.ObjectFindRe
 	if req.Kind == wire.LookupSpot {
 		kind = wire.ObjectUserSpot // the three kinds share their identities
 	}
-	a, err := findAuthority(v, AuthorityKey(wire.ObjectKey{Kind: kind, GlobalID: req.GlobalID}))
-	switch {
-	case err != nil:
-		return nil, err
-	case a == nil:
+	r := v.Row(AuthorityKey(wire.ObjectKey{Kind: kind, GlobalID: req.GlobalID}))
+	if r == nil {
 		return &wire.ObjectFindReply{Kind: wire.KindMissing, StoreNow: wire.Instant(v.Now())}, nil
 	}
-	live, err := isLive(v, a.token())
+	p, err := placeOf(r)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.ObjectFindReply{Kind: wire.KindFound, Entry: a.entry(live)}, nil
+	live, err := isLive(v, p.token)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.ObjectFindReply{Kind: wire.KindFound, Entry: p.shown(live)}, nil
 }
 
 // ListObjects lists the objects of a kind, a type and a mesh that come after a row,
@@ -64,15 +101,15 @@ func ListObjects(v kvstore.View, req *wire.ObjectListRequest, after kvstore.Key,
 		return nil, "", err
 	}
 	return fill(itemsOf(objectRows(v, req, after), func(r *kvstore.Row) (*wire.ObjectEntry, error) {
-		a, err := decodeAuthority(r)
+		p, err := placeOf(r)
 		if err != nil {
 			return nil, err
 		}
-		live, err := isLive(v, a.token())
+		live, err := isLive(v, p.token)
 		if err != nil || (req.LiveOnly && !live) {
 			return nil, err
 		}
-		return a.entry(live), nil
+		return p.shown(live), nil
 	}), p)
 }
 

@@ -245,3 +245,29 @@ func TestDecodedIsKeptWithTheVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestWriterMayKnowWhatDecodingGives(t *testing.T) {
+	t.Parallel()
+	type text struct{ string }
+	s := kvstore.NewState(nil)
+	tx := kvstore.NewTx(s.View(0), kvstore.Limits{CommitRows: 2})
+	known := &text{"x"}
+	if _, err := tx.PutDecoded("k", []byte("x"), known, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Put("l", []byte("y"), 0); err != nil {
+		t.Fatal(err)
+	}
+	writes, err := tx.Writes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kvstore.Apply(s, writes, false)
+	decode := func(r *kvstore.Row) (*text, error) { return &text{string(r.Value)}, nil }
+	if got, err := kvstore.Decoded(s.Get("k"), decode); got != known || err != nil {
+		t.Errorf("decoded %v, %v, want what the writer knew", got, err)
+	}
+	if got, err := kvstore.Decoded(s.Get("l"), decode); *got != (text{"y"}) || err != nil {
+		t.Errorf("decoded %v, %v", got, err)
+	}
+}

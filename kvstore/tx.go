@@ -19,6 +19,9 @@ type Write struct {
 	Kind  WriteKind
 	Key   Key
 	Value []byte
+	// Decoded is what Decoded will return of the row that is put, if its type is the
+	// one asked for; nil if nothing is known.
+	Decoded any
 	// Expiry of the row that is put; 0 is never.
 	Expiry Instant
 	// Expired marks the removal of a row whose expiry has come.
@@ -65,11 +68,17 @@ func (tx *Tx) Next() (Revision, error) {
 // value is owned by the store from here on. Errors: ErrExhausted,
 // ErrTooManyRows, ErrTooLarge.
 func (tx *Tx) Put(k Key, value []byte, expiry Instant) (Revision, error) {
+	return tx.PutDecoded(k, value, nil, expiry)
+}
+
+// PutDecoded is Put by a writer who knows what [Decoded] will make of the row, a
+// pointer: whoever reads the row in this instance is spared the decoding.
+func (tx *Tx) PutDecoded(k Key, value []byte, decoded any, expiry Instant) (Revision, error) {
 	if n := len(k) + len(value); tx.limits.RowBytes > 0 && n > tx.limits.RowBytes {
 		return 0, tx.fail(fmt.Errorf("%w: %d bytes of key and value, the server takes %d: raise max_payload to 8MB",
 			ErrTooLarge, n, tx.limits.RowBytes))
 	}
-	return tx.add(Write{Kind: WritePut, Key: k, Value: value, Expiry: expiry})
+	return tx.add(Write{Kind: WritePut, Key: k, Value: value, Decoded: decoded, Expiry: expiry})
 }
 
 // Delete removes a stored row, expired or not, and returns the revision of its
@@ -123,7 +132,11 @@ func Apply(s *State, writes []Write, tombstones bool) []Entry {
 		rev := s.revision + 1
 		switch w.Kind {
 		case WritePut:
-			entries = append(entries, s.Put(&Row{Key: w.Key, Value: w.Value, Revision: rev, Expiry: w.Expiry}))
+			r := &Row{Key: w.Key, Value: w.Value, Revision: rev, Expiry: w.Expiry}
+			if decoded := w.Decoded; decoded != nil {
+				r.memo.Store(&decoded)
+			}
+			entries = append(entries, s.Put(r))
 		case WriteDelete:
 			e := s.Delete(w.Key, rev, tombstones)
 			e.Expired = w.Expired
