@@ -125,17 +125,17 @@ func hasRoom(v kvstore.View, d *wire.MeshNodeDescriptor, wanted wire.Capacity, r
 // Authorities of which nobody can tell where they count are left out.
 func withUse(v kvstore.View, d *wire.MeshNodeDescriptor) wire.PopulationCapacity {
 	node := wire.DescriptorKey{MeshName: d.MeshName, RID: d.RID}
-	fill := func(u *wire.Usage, what counted) {
+	count := func(u *wire.Usage, what counted) {
 		active, reserved := used(v, node, what)
 		u.Active, u.Reserved = shown(active), shown(reserved)
 	}
 	p := d.PopulationCapacity
-	fill(&p.Actors, countActors)
-	fill(&p.Spots, countSpots)
+	count(&p.Actors, countActors)
+	count(&p.Spots, countSpots)
 	p.SpotTypes = append(make([]wire.SpotTypeUsage, 0, len(p.SpotTypes)), p.SpotTypes...)
 	for i := range p.SpotTypes {
 		t := &p.SpotTypes[i]
-		fill(&t.Usage, countType(t.ObjectKind, t.StableType))
+		count(&t.Usage, countType(t.ObjectKind, t.StableType))
 	}
 	return p
 }

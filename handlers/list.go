@@ -27,19 +27,65 @@ func list[Req, Item any](op subjects.Operation, validate func(*Req) error, page 
 		at := s.pageOf(p.PageSize, r)
 		w := walk{op: op, token: p.ContinuationToken, list: req}
 		p.PageSize, p.ContinuationToken = 0, "" // what is left is what all pages of the list share
-		if err := s.begin(ctx, r, &w); err != nil || w.relayed != nil {
+		items, token, err := turn(ctx, s, r, &w, func() ([]Item, kvstore.Key, error) { return rule(w.view, req, w.after, at) })
+		if err != nil || w.relayed != nil {
 			return result{relayed: w.relayed}, err
 		}
-		items, next, err := rule(w.view, req, w.after, at)
+		return result{revision: w.view.Revision(), body: reply(items, wire.Page{
+			ContinuationToken: token, Revision: wire.Revision(w.view.Revision()), StoreNow: wire.Instant(w.view.Now()),
+		})}, nil
+	}
+	return &endpoint{op: op, schema: schemaOf[Req](), serve: serve}
+}
+
+// turn makes one page of a walk and the token of the next one, unless another instance made it.
+func turn[Item any](ctx context.Context, s *Service, r *request, w *walk, rule func() ([]Item, kvstore.Key, error)) (
+	items []Item, token string, err error,
+) {
+	if err := s.begin(ctx, r, w); err != nil || w.relayed != nil {
+		return nil, "", err
+	}
+	items, next, err := rule()
+	if err != nil {
+		return nil, "", err
+	}
+	if items == nil {
+		items = []Item{} // a page has a list, unlike what is answered instead of one
+	}
+	token, err = s.next(w, next)
+	return items, token, err
+}
+
+// cursored is a list with names of its own, for which a cursor that leads nowhere is a result.
+func cursored[Req, Item any](op subjects.Operation, validate func(*Req) error, begin func(*Req) cursor,
+	rule func(kvstore.View, *Req, kvstore.Key, domain.Page) ([]Item, kvstore.Key, error),
+	reply func(v kvstore.View, items []Item, next string) any, gone any,
+) *endpoint {
+	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
+		req, err := decode(r, validate)
 		if err != nil {
 			return result{}, err
 		}
-		token, err := s.next(&w, next)
-		return result{revision: w.view.Revision(), body: reply(items, wire.Page{
-			ContinuationToken: token, Revision: wire.Revision(w.view.Revision()), StoreNow: wire.Instant(w.view.Now()),
-		})}, err
+		c := begin(req)
+		at := s.pageOf(c.limit, r)
+		w := walk{op: op, token: c.token, list: c.list}
+		items, next, err := turn(ctx, s, r, &w, func() ([]Item, kvstore.Key, error) { return rule(w.view, req, w.after, at) })
+		switch {
+		case errors.Is(err, kvstore.ErrScanExpired):
+			return result{body: gone, revision: s.store.Status().Revision}, nil
+		case err != nil || w.relayed != nil:
+			return result{relayed: w.relayed}, err
+		}
+		return result{revision: w.view.Revision(), body: reply(w.view, items, next)}, nil
 	}
 	return &endpoint{op: op, schema: schemaOf[Req](), serve: serve}
+}
+
+// cursor is what a request of a list with names of its own says about its page.
+type cursor struct {
+	token string // empty on the first page
+	limit uint32
+	list  any // the request without what differs from page to page
 }
 
 // filterOf is the filter of a list: one without fields when none was sent, since that is the same list.
