@@ -125,7 +125,5 @@ func printJSON(reply []byte) error {
 	if err := json.Indent(&text, reply, "", "  "); err != nil {
 		return fmt.Errorf("the reply is not JSON: %w", err)
 	}
-	text.WriteByte('\n')
-	_, err := text.WriteTo(os.Stdout)
-	return err
+	return writeJSON(os.Stdout, text.Bytes())
 }

@@ -33,6 +33,32 @@ func (c *doctorCmd) checkChanges(ctx context.Context, js jetstream.JetStream) fi
 	return f
 }
 
+// manyConsumers is above what the instances of a service have: one each.
+const manyConsumers = 16
+
+// checkConsumers looks whether consumers pile up on the bucket's stream.
+func (c *doctorCmd) checkConsumers(ctx context.Context, js jetstream.JetStream) finding {
+	f := finding{Name: "consumers", State: stateOK}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	s, err := js.Stream(ctx, "KV_"+c.Bucket)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		f.Detail = "none yet"
+		return f
+	case err != nil:
+		f.State, f.Detail = stateWarn, fmt.Sprintf("cannot be counted: %v", err)
+		return f
+	}
+	n := s.CachedInfo().State.Consumers
+	f.Detail = fmt.Sprintf("%s of stream KV_%s", plural(n, "consumer"), c.Bucket)
+	if n > manyConsumers {
+		f.State = stateWarn
+		f.Mend = fmt.Sprintf("every write costs the server something for each consumer: see with 'nats consumer report KV_%[1]s' who has them, and remove those that nobody needs with 'nats consumer rm KV_%[1]s'", c.Bucket)
+	}
+	return f
+}
+
 // pagePayload carries the largest replies and requests: pages and opaque writes of 4 MiB.
 const pagePayload = 8 << 20
 

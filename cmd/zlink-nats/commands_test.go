@@ -118,6 +118,18 @@ func cmdEditBucket(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 }
 
+func cmdConsumers(ts *testscript.TestScript, _ bool, args []string) {
+	count, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	_, js := plainClient(ts)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for range count {
+		_, err := js.CreateConsumer(ctx, "KV_zlink", jetstream.ConsumerConfig{InactiveThreshold: 10 * patience})
+		ts.Check(err)
+	}
+}
+
 func cmdDrop(ts *testscript.TestScript, _ bool, args []string) {
 	keep, err := strconv.ParseUint(args[0], 10, 64)
 	ts.Check(err)

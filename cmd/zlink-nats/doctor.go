@@ -90,7 +90,7 @@ func (c *doctorCmd) examine(ctx context.Context) []finding {
 	}
 	findings = append(findings, finding{Name: "JetStream", State: stateOK, Detail: "on"})
 	findings = append(findings, c.checkStore(ctx, l)...)
-	return append(findings, checkPages(l), c.checkChanges(ctx, js), c.checkPermissions(l), c.checkService(l))
+	return append(findings, checkPages(l), c.checkConsumers(ctx, js), c.checkChanges(ctx, js), c.checkPermissions(l), c.checkService(l))
 }
 
 // checkStore asks the store what it thinks of the server and the bucket.
@@ -146,6 +146,5 @@ func printFindingsJSON(findings []finding) error {
 	if err != nil {
 		return err
 	}
-	_, err = os.Stdout.Write(append(text, '\n'))
-	return err
+	return writeJSON(os.Stdout, text)
 }

@@ -24,8 +24,7 @@ func (c *watchCmd) print(m jetstream.Msg) error {
 	if err != nil {
 		return fmt.Errorf("change on %s at revision %d: %w", m.Subject(), revision, err)
 	}
-	_, err = os.Stdout.Write(append(line, '\n'))
-	return err
+	return writeJSON(os.Stdout, line)
 }
 
 // eventJSON is an event in JSON, whatever it was pushed in.

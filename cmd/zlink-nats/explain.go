@@ -73,15 +73,15 @@ func (e *evidence) printJSON() error {
 // page is everything on one page.
 func (e *evidence) page() *bytes.Buffer {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s: %s\n\n", e.Kind, shown(e.GlobalID), e.State)
+	fmt.Fprintf(&b, "%s %s: %s\n\n", e.Kind, fit(shown(e.GlobalID)), e.State)
 	t := table(&b)
 	for _, f := range e.facts() {
-		writeRow(t, "  ", []string{f.name, f.text})
+		fmt.Fprintf(t, "  %s\t%s\n", f.name, fit(f.text))
 	}
 	_ = t.Flush() // into memory
 	b.WriteString("\nwhy\n")
 	for _, reason := range e.Why {
-		fmt.Fprintf(&b, "  - %s\n", reason)
+		fmt.Fprintf(&b, "  - %s\n", fit(reason))
 	}
 	b.WriteString("\nlast changes of it, of its row, of its owner's lease and of its node\n")
 	switch {
@@ -91,9 +91,7 @@ func (e *evidence) page() *bytes.Buffer {
 		b.WriteString("  none are kept\n")
 	}
 	for _, c := range e.Changes {
-		writeRow(t, "  ", []string{
-			number(c.Revision), at(c.StoreTime), since(c.StoreTime, e.StoreNow).String() + " ago", string(c.Change), c.What,
-		})
+		fmt.Fprintf(t, "  %d\t%s\t%v ago\t%s\t%s\n", c.Revision, at(c.StoreTime), since(c.StoreTime, e.StoreNow), c.Change, fit(c.What))
 	}
 	_ = t.Flush()
 	return &b

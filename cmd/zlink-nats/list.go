@@ -85,8 +85,7 @@ func (c *listCmd) read(service *caller, f *family) (rows [][]string, err error) 
 // take adds an item to the rows, or prints it.
 func (c *listCmd) take(out io.Writer, f *family, rows [][]string, item json.RawMessage) ([][]string, error) {
 	if c.JSON {
-		_, err := out.Write(append(item, '\n'))
-		return nil, err
+		return nil, writeJSON(out, item)
 	}
 	row, err := f.row(item)
 	return append(rows, row), err

@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 			"ask":         cmdAsk,         // [!] ask OPERATION FILE [N]: the request in the file with $VARS, and $I from 1 to N; shows the reply, with ! it must be an error
 			"old-server":  cmdOldServer,   // sets $OLD_URL to the NATS server as one of 2.13
 			"edit-bucket": cmdEditBucket,  // turns atomic batches off
+			"consumers":   cmdConsumers,   // consumers N: makes N on the bucket's stream
 			"drop":        cmdDrop,        // drop N: removes all but the last N changes
 			"certificate": cmdCertificate, // certificate CERT KEY: for 127.0.0.1, signed by itself
 			"hang":        cmdHang,        // a request that waits for its deadline

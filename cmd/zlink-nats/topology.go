@@ -101,13 +101,12 @@ func printLine(message any) error {
 	if err != nil {
 		return err
 	}
-	_, err = os.Stdout.Write(append(line, '\n'))
-	return err
+	return writeJSON(os.Stdout, line)
 }
 
 func (m *mesh) page() *bytes.Buffer {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "mesh %s: %s, %d ready, %d in error, %d lost; last change %s\n", shown(m.MeshName),
+	fmt.Fprintf(&b, "mesh %s: %s, %d ready, %d in error, %d lost; last change %s\n", cut(shown(m.MeshName), cellWidth),
 		plural(int(m.TotalCount), "node"), m.ReadyCount, m.ErrorCount, m.StoppedCount, at(m.LastUpdatedAt))
 	t := table(&b)
 	writeRow(t, "  ", meshNodeHead)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -71,5 +73,31 @@ func TestWhy(t *testing.T) {
 				t.Errorf("%s, want %s; why (-want +got):\n%s", e.state(), c.state, diff)
 			}
 		})
+	}
+}
+
+func TestExplanationIsShort(t *testing.T) {
+	t.Parallel()
+	e := readyActor()
+	reference, node := strings.Repeat("content ", 1<<17), wire.RID(strings.Repeat("n", 255))
+	e.Authority.PendingCreation = &wire.PendingCreation{ReservationID: "r", RequestContentReference: reference}
+	e.Rows[0].OwnerNodeRID = node
+	e.Changes = append(e.Changes, pastChange{What: "node " + shown(node)})
+	e.Why = e.why()
+	page := e.page().String()
+	for line := range strings.Lines(page) {
+		if n := utf8.RuneCountInString(line); n > 400 {
+			t.Errorf("a line of %d columns: %.100s", n, line)
+		}
+	}
+	if got := strings.Count(page, "…"); got != 4 { // reservation, row, reason, change
+		t.Errorf("%d values are cut, want 4:\n%s", got, page)
+	}
+	text, err := wire.Marshal(wire.JSON, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), reference) || strings.Contains(string(text), "…") {
+		t.Error("the JSON is cut")
 	}
 }

@@ -120,6 +120,8 @@ func (s *Store) checkBatch(ctx context.Context) Finding {
 	name := "atomic batches"
 	rows, err := s.probeBatch(ctx)
 	switch {
+	case isUnanswered(err):
+		return failing(name, err.Error(), mendUnanswered(s.stream))
 	case err != nil:
 		return failing(name, err.Error(), "set allow_atomic to true on stream "+s.stream+
 			", and allow this user to publish on "+s.prefix+">")
@@ -128,4 +130,15 @@ func (s *Store) checkBatch(ctx context.Context) Finding {
 			"set jetstream { limits { batch { max_msgs: 4096 } } } in the NATS server's configuration")
 	}
 	return fine(name, fmt.Sprintf("%d messages", rows))
+}
+
+// isUnanswered tells whether nobody answered, which says nothing about how the stream
+// is set up.
+func isUnanswered(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders)
+}
+
+func mendUnanswered(stream string) string {
+	return "the server did not answer in time, it is overloaded or out of reach: look at its load and disk, and with 'nats consumer report " +
+		stream + "' for consumers that add up; a user who may not publish gets no answer either"
 }

@@ -1,9 +1,14 @@
 package jetkv_test
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/zlink/zlink-nats/kvstore/jetkv"
 	"github.com/zlink/zlink-nats/testenv"
@@ -49,6 +54,21 @@ func TestCheckFindsWhatHasToBeMended(t *testing.T) {
 	for _, want := range []string{"max_payload", "max_msgs"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("small server: %q lacks %q", got, want)
+		}
+	}
+}
+
+// That nobody answers says nothing about the stream's settings.
+func TestNoAnswerIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders} {
+		if !jetkv.IsUnanswered(fmt.Errorf("probe batch: %w", err)) {
+			t.Errorf("%v counts as an answer", err)
+		}
+	}
+	for _, err := range []error{nil, &jetstream.APIError{ErrorCode: 10174}} {
+		if jetkv.IsUnanswered(err) {
+			t.Errorf("%v counts as none", err)
 		}
 	}
 }

@@ -42,3 +42,6 @@ func Apply(prefix, subject string, h nats.Header, data []byte, s *kvstore.State,
 	r.revision = rev
 	r.apply(s)
 }
+
+// IsUnanswered is isUnanswered.
+func IsUnanswered(err error) bool { return isUnanswered(err) }
