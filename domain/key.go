@@ -34,8 +34,8 @@ const (
 	indexOwner = "owner"
 	// indexEntrySpot lists the mesh nodes that have an entry spot id, under the id.
 	indexEntrySpot = "entry-spot"
-	// unreadableValue is the value, in both, of the rows that no other can be told
-	// of: values of tokens and entry spot ids are never empty.
+	// unreadableValue is the value, in these and in indexHolder, of the rows that no
+	// other can be told of: values of tokens and entry spot ids are never empty.
 	unreadableValue = ""
 )
 

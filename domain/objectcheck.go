@@ -136,6 +136,18 @@ func (c *checks) terminal(field string, t *wire.Terminal) {
 		strconv.FormatInt(int64(t.OperationDeadline), 10), fmt.Sprintf("0..%d", maxDeadline))
 }
 
+// optionalUUID accepts the empty text as absent.
+func (c *checks) optionalUUID(field, s string) {
+	if s != "" {
+		c.uuid(field, s)
+	}
+}
+
+// only is form for a field that may be left out.
+func (c *checks) only(field string, given, belongs bool, form string) {
+	c.form(field, given, given && belongs, form)
+}
+
 // form refuses a field that is given and does not belong to the form of its part, or
 // that is not given and does.
 func (c *checks) form(field string, given, belongs bool, form string) {

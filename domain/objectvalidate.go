@@ -43,9 +43,9 @@ func checkMutation(m *wire.AuthorityMutation, k wire.ObjectKey) error {
 	c.form("generationTransition", m.GenerationTransition != "", put, form)
 	c.that(m.GenerationTransition == "" || m.GenerationTransition.Valid(), "generationTransition",
 		string(m.GenerationTransition), "preserve")
-	c.form("phase", m.Phase != "", m.Phase != "" && (put || restore), form)
+	c.only("phase", m.Phase != "", put || restore, form)
 	c.that(m.Phase == "" || m.Phase.Valid(), "phase", string(m.Phase), "steady, closing or recovering")
-	c.form("membership", m.Membership != nil, m.Membership != nil && put, form)
+	c.only("membership", m.Membership != nil, put, form)
 	c.membership("membership", m.Membership, k)
 	c.form("expectedOwner", m.ExpectedOwner != nil, rebind || restore, form)
 	c.form("targetOwner", m.TargetOwner != nil, rebind, form)
@@ -71,9 +71,7 @@ func ValidateObjectReserve(req *wire.ObjectReserveRequest) error {
 	c.target("target", req.Target)
 	c.payload("creatingPayload", req.CreatingPayload)
 	c.capacity("capacity", req.Capacity)
-	if req.ReservationID != "" {
-		c.uuid("reservationId", req.ReservationID)
-	}
+	c.optionalUUID("reservationId", req.ReservationID)
 	c.endedOwner("endedOwner", req.EndedOwner)
 	return c.err
 }
@@ -87,9 +85,7 @@ func ValidateObjectPlace(req *wire.ObjectPlaceRequest) error {
 	c.payload("creatingPayload", req.CreatingPayload)
 	c.capacity("capacity", req.Capacity)
 	c.exclude("exclude", req.Exclude)
-	if req.ReservationID != "" {
-		c.uuid("reservationId", req.ReservationID)
-	}
+	c.optionalUUID("reservationId", req.ReservationID)
 	c.endedOwner("endedOwner", req.EndedOwner)
 	return c.err
 }
@@ -135,7 +131,7 @@ func checkCompletion(d *wire.Completion, k wire.ObjectKey) error {
 	created := d.Kind == wire.CompletionCreated
 	c.form("readyPayload", d.ReadyPayload != nil, created, string(d.Kind))
 	c.payload("readyPayload", d.ReadyPayload)
-	c.form("membership", d.Membership != nil, d.Membership != nil && created, string(d.Kind))
+	c.only("membership", d.Membership != nil, created, string(d.Kind))
 	c.membership("membership", d.Membership, k)
 	c.terminal("terminal", &d.Terminal)
 	return c.err
@@ -179,7 +175,7 @@ func ValidateObjectAwait(req *wire.ObjectAwaitRequest) error {
 	var c checks
 	c.objectKey("key", req.Key)
 	c.that(req.Until.Valid(), "until", string(req.Until), "settled or changed")
-	c.form("sinceVersion", req.SinceVersion != "", req.SinceVersion != "" && req.Until == wire.AwaitChanged, string(req.Until))
+	c.only("sinceVersion", req.SinceVersion != "", req.Until == wire.AwaitChanged, string(req.Until))
 	c.that(len(req.SinceVersion) <= maxVersionBytes, "sinceVersion", string(req.SinceVersion), "1..64 bytes")
 	return c.err
 }

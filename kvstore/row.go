@@ -27,7 +27,7 @@ type Row struct {
 	Revision Revision
 	// Expiry is the instant from which the row counts as absent; 0 is never.
 	Expiry Instant
-	memo   atomic.Pointer[any]
+	memo   atomic.Pointer[any] // see Decoded; nil while nobody has asked
 }
 
 // Live tells whether the row counts as present at the instant.
