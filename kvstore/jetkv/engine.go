@@ -54,6 +54,7 @@ type engine struct {
 	anchors   anchors
 	cost      fenced.Costs
 	conflicts int       // in a row
+	faster    string    // the instance whose commit was seen last
 	notBefore time.Time // of the next flight, after conflicts
 	expected  int       // rows that the next group may wait for, until gatherBy
 	gatherBy  time.Time
@@ -384,11 +385,9 @@ func (e *engine) rollBack(lost bool) {
 		t.stage.CompareAndSwap(stageSent, stageWaiting)
 		if i < flying && lost && len(t.writes) > 0 {
 			t.losses++
-			if t.opts.Yield && t.losses >= yieldAfter {
-				if r := e.winner.Load(); r != nil {
-					t.finish(result{err: &kvstore.ContendedError{Writer: r.instance}})
-					continue
-				}
+			if w := e.yieldsTo(t); w != "" {
+				t.finish(result{err: &kvstore.ContendedError{Writer: w}})
+				continue
 			}
 		}
 		e.again = append(e.again, t)
@@ -396,8 +395,25 @@ func (e *engine) rollBack(lost bool) {
 }
 
 // yieldAfter is how many races a transaction loses before it may be handed to
-// the instance that wins them.
-const yieldAfter = 2
+// the instance that wins them, and yieldToAny before that may be any instance that
+// is faster: one with a bad connection would lose for ever to those behind it.
+const (
+	yieldAfter = 2
+	yieldToAny = 8
+)
+
+// yieldsTo names the instance that a transaction which has lost is handed to;
+// empty if it stays.
+func (e *engine) yieldsTo(t *txn) string {
+	switch {
+	case !t.opts.Yield || t.losses < yieldAfter:
+		return ""
+	case t.losses >= yieldToAny:
+		return e.faster
+	default:
+		return e.Writer()
+	}
+}
 
 // tick looks after everything that has a time limit.
 func (e *engine) tick() {

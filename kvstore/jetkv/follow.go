@@ -151,10 +151,16 @@ func (e *engine) show() {
 }
 
 // noteWriter remembers who wins the race, as long as this instance takes part in
-// it or has just lost it.
+// it or has just lost it. Of instances that race, the one whose id comes first
+// counts as the winner: were each to take another for it, requests would be handed
+// around in a circle, and everybody who carries them out would race on.
 func (e *engine) noteWriter(r record) {
 	w := writer(r.txn)
 	if w == "" || w == e.opts.InstanceID {
+		return
+	}
+	e.faster = w
+	if current := e.Writer(); w > e.opts.InstanceID || current != "" && current < w {
 		return
 	}
 	if e.flight != nil || e.conflicts > 0 || e.Writer() == w {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/jetkv"
@@ -75,18 +76,20 @@ func TestRequestWhoseMessagesAreRewritten(t *testing.T) {
 	}
 }
 
+// Of two instances that race, the one whose id comes first goes on, and the other
+// gives way.
 func TestLosersMayYield(t *testing.T) {
 	t.Parallel()
 	node := testenv.Server(t, testenv.ServerOptions{})
-	o := jetkv.Options{Bucket: bucketName(), InstanceID: "winner"}
+	o := jetkv.Options{Bucket: bucketName(), InstanceID: "1-winner"}
 	a := open(t, node.Connect(t), o)
-	o.InstanceID = "loser"
+	o.InstanceID = "2-loser"
 	b := open(t, node.Connect(t), o)
 	c := newCalls(t)
 	stop := c.run(16, a)
 	c.more(100)
 	var contended *kvstore.ContendedError
-	for n := 0; contended == nil; n++ {
+	for n := 0; contended == nil || b.Writer() == ""; n++ {
 		err := c.do(within(t), b, kvstore.UpdateOptions{Yield: true})
 		if err != nil && !errors.As(err, &contended) {
 			t.Fatalf("call %d: %v", n, err)
@@ -94,17 +97,47 @@ func TestLosersMayYield(t *testing.T) {
 	}
 	writer := b.Writer()
 	stop()
-	if contended.Writer != "winner" || writer != "winner" {
+	if contended.Writer != "1-winner" || writer != "1-winner" {
 		t.Errorf("contended by %q, writer %q, want the winner", contended.Writer, writer)
 	}
 	if !errors.As(fmt.Errorf("wrapped: %w", contended), &contended) || contended.Error() == "" {
 		t.Errorf("error %v", contended)
 	}
-	if w := a.Writer(); w != "" && w != "loser" {
-		t.Errorf("the winner sees %q write", w)
+	if w := a.Writer(); w != "" {
+		t.Errorf("the winner hands its requests to %q", w)
 	}
 	testenv.Eventually(t, patience, func() bool { return b.Writer() == "" }, "nobody writes any more")
 	c.check(agree(t, node.Connect(t), o, a, b))
+}
+
+// An instance whose id comes first but which loses all the same, again and again,
+// hands a transaction to the faster one, and never all of them.
+func TestSlowWinnerMayYield(t *testing.T) {
+	t.Parallel()
+	node := testenv.Server(t, testenv.ServerOptions{})
+	o := jetkv.Options{Bucket: bucketName(), InstanceID: "2-fast"}
+	fast := open(t, node.Connect(t), o)
+	o.InstanceID = "1-slow"
+	relay := testenv.Proxy(t, node.URL())
+	slow := open(t, relay.Connect(t), o)
+	c := newCalls(t)
+	stop := c.run(16, fast)
+	c.more(100)
+	relay.Delay(2 * time.Millisecond)
+	var contended *kvstore.ContendedError
+	for n := 0; contended == nil; n++ {
+		err := c.do(within(t), slow, kvstore.UpdateOptions{Yield: true})
+		if err != nil && !errors.As(err, &contended) {
+			t.Fatalf("call %d: %v", n, err)
+		}
+	}
+	writer := slow.Writer()
+	stop()
+	if contended.Writer != "2-fast" || writer != "" {
+		t.Errorf("contended by %q, writer %q, want the fast one and none", contended.Writer, writer)
+	}
+	relay.Delay(0)
+	c.check(agree(t, node.Connect(t), o, fast, slow))
 }
 
 // A full queue says so at once.
