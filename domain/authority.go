@@ -29,6 +29,9 @@ type authorityRecord struct {
 	Phase         wire.Phase       `json:"phase"`
 	Membership    *wire.Membership `json:"membership,omitzero"` // of actors only
 	Payload       wire.Bytes       `json:"payload"`
+	// VisibleRevision is the revision that the row shows, if it is not its own: that of
+	// the aggregate that the row was settled for.
+	VisibleRevision wire.Revision `json:"visibleRevision,omitzero"`
 }
 
 // pendingCreation is what a reservation keeps of the intent.
@@ -58,10 +61,26 @@ type authority struct {
 }
 
 // hasVersion tells whether the record has the version that a caller expects.
-func (a *authority) hasVersion(v wire.Version) bool { return version(a.row) == v }
+func (a *authority) hasVersion(v wire.Version) bool { return a.version() == v }
+
+// version is the text of the visible revision.
+func (a *authority) version() wire.Version {
+	return wire.Version(visibleRevision(a.VisibleRevision, a.row).String())
+}
+
+// visibleRevision is the revision that an authority row shows, whose record has one or 0.
+func visibleRevision(inRecord wire.Revision, r *kvstore.Row) kvstore.Revision {
+	if inRecord != 0 {
+		return kvstore.Revision(inRecord)
+	}
+	return r.Revision
+}
 
 // decodeAuthority understands an authority row or returns a *kvstore.DataLostError.
 func decodeAuthority(r *kvstore.Row) (*authority, error) {
+	if p, ok := r.Over.(*projection); ok {
+		return projected(r, p)
+	}
 	a := &authority{row: r}
 	if err := decodeRecord(r, &a.authorityRecord); err != nil {
 		return nil, err
@@ -74,11 +93,11 @@ func decodeAuthority(r *kvstore.Row) (*authority, error) {
 
 // contradiction says what in a record cannot be.
 func (a *authority) contradiction() error {
-	head := authorityHead{token: a.token(), allocation: a.Allocation}
+	head := authorityHead{token: a.token(), allocation: a.Allocation, visibleRevision: a.VisibleRevision}
 	if a.Membership != nil {
 		head.membership = *a.Membership
 	}
-	if err := head.contradiction(a.row.Key); err != nil {
+	if err := head.contradiction(a.row); err != nil {
 		return err
 	}
 	switch {
@@ -103,8 +122,14 @@ func findAuthority(v kvstore.View, k kvstore.Key) (*authority, error) {
 	return decodeAuthority(r)
 }
 
-// put stores a record as the authority of its object and returns it as it now is.
+// put stores a record as the authority of its object and returns it as it now is: with
+// a revision of its own.
 func (r *authorityRecord) put(tx *kvstore.Tx) (*authority, error) {
+	r.VisibleRevision = 0
+	return r.store(tx)
+}
+
+func (r *authorityRecord) store(tx *kvstore.Tx) (*authority, error) {
 	next, err := tx.Next()
 	if err != nil {
 		return nil, err
@@ -123,7 +148,7 @@ func (r *authorityRecord) put(tx *kvstore.Tx) (*authority, error) {
 // value is the snapshot as events have it.
 func (a *authority) value() *wire.Authority {
 	s := &wire.Authority{
-		Key: a.key().Text(), StoreVersion: version(a.row), Payload: a.Payload,
+		Key: a.key().Text(), StoreVersion: a.version(), Payload: a.Payload,
 		ObjectGeneration: a.ObjectGeneration, AuthorityOwnerGeneration: a.AuthorityOwnerGeneration,
 		OwnerID: a.OwnerID, OwnerLeaseGeneration: a.OwnerLeaseGeneration,
 		Allocation: &a.Allocation, Phase: a.Phase, Membership: a.Membership,

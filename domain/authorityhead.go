@@ -38,11 +38,25 @@ type authorityHead struct {
 	token      wire.OwnerToken
 	allocation wire.Allocation
 	membership wire.Membership // zero if there is none
+	// visibleRevision is 0 if the row's own is visible.
+	visibleRevision wire.Revision
+}
+
+func (h *authorityHead) visible(r *kvstore.Row) kvstore.Revision {
+	return visibleRevision(h.visibleRevision, r)
 }
 
 // authorityHeadOf reads the head of an authority or returns a
 // *kvstore.DataLostError.
 func authorityHeadOf(r *kvstore.Row) (h authorityHead, err error) {
+	if p, ok := r.Over.(*projection); ok {
+		if p.lost != nil {
+			return h, p.lost
+		}
+		h, err = authorityHeadOf(p.base)
+		h.visibleRevision = 0
+		return p.staged.head(h, &p.move.target), err
+	}
 	body, err := recordBody(r.Value)
 	if err != nil {
 		return h, lost(r, err)
@@ -58,6 +72,8 @@ func authorityHeadOf(r *kvstore.Row) (h authorityHead, err error) {
 			s.allocation(&h.allocation)
 		case "membership":
 			s.membership(&h.membership)
+		case "visibleRevision":
+			h.visibleRevision = wire.Revision(s.open(majorUint))
 		default:
 			return false
 		}
@@ -65,7 +81,7 @@ func authorityHeadOf(r *kvstore.Row) (h authorityHead, err error) {
 	})
 	err = errors.New("record without a legible owner, allocation and membership")
 	if !s.broken {
-		err = h.contradiction(r.Key)
+		err = h.contradiction(r)
 	}
 	if err != nil {
 		return h, lost(r, err)
@@ -73,16 +89,16 @@ func authorityHeadOf(r *kvstore.Row) (h authorityHead, err error) {
 	return h, nil
 }
 
-// contradiction says what in a head cannot be under a key. Decoding asks for it as
+// contradiction says what in a head cannot be in a row. Decoding asks for it as
 // well, so that whatever the rules can read has its place in indexes and sums.
-func (h *authorityHead) contradiction(k kvstore.Key) error {
+func (h *authorityHead) contradiction(r *kvstore.Row) error {
 	a, t, m := &h.allocation, h.allocation.Capacity.SpotType, h.membership
 	switch {
 	case h.token.OwnerID == "" || h.token.LeaseGeneration == 0:
 		return errors.New("record without an owner token")
 	case !a.State.Valid() || !a.ObjectKind.Valid() || a.StableType == "" || a.Descriptor.MeshName == "" || a.Descriptor.RID == "":
 		return errors.New("record without a type and a node")
-	case (a.ObjectKind == wire.ObjectActor) != k.HasPrefix(actorPrefix):
+	case (a.ObjectKind == wire.ObjectActor) != r.Key.HasPrefix(actorPrefix):
 		return fmt.Errorf("record of an object that is %s", a.ObjectKind)
 	case a.Capacity == wire.Capacity{}:
 		return errors.New("record that takes no capacity")
@@ -90,6 +106,8 @@ func (h *authorityHead) contradiction(k kvstore.Key) error {
 		return errors.New("record that takes capacity of no type")
 	case m != wire.Membership{} && (a.ObjectKind != wire.ObjectActor || m.SpotID == "" || m.SpotGeneration == 0 || !m.SpotKind.Valid()):
 		return errors.New("record with a membership that cannot be")
+	case kvstore.Revision(h.visibleRevision) > r.Revision:
+		return fmt.Errorf("visible revision %d in a row of revision %d", h.visibleRevision, r.Revision)
 	}
 	return nil
 }
@@ -215,6 +233,11 @@ func authorityIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	if err != nil {
 		return []kvstore.IndexEntry{{Index: indexHolder, Value: unreadableValue}}
 	}
+	return h.indexes()
+}
+
+// indexes are the index entries of an authority.
+func (h *authorityHead) indexes() []kvstore.IndexEntry {
 	entries := make([]kvstore.IndexEntry, 0, 3)
 	add := func(index, value string) {
 		entries = append(entries, kvstore.IndexEntry{Index: index, Value: shared(value)})
@@ -229,14 +252,20 @@ func authorityIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 }
 
 // checkAuthorities returns the *kvstore.DataLostError of an authority among those
-// whose keys begin with a prefix of which nobody can tell where it belongs. Whoever
+// whose keys begin with a prefix of which nobody can tell where it belongs, and with the
+// empty prefix also that of an aggregate that may hold room. Whoever
 // concludes something from what an index or a sum does not hold has to ask.
 func checkAuthorities(v kvstore.View, prefix kvstore.Key) error {
 	for r := range v.Index(indexHolder, unreadableValue) {
-		if r.Key.HasPrefix(prefix) {
+		switch {
+		case !r.Key.HasPrefix(prefix):
+			continue
+		case isAuthority(r.Key):
 			_, err := authorityHeadOf(r)
 			return err
 		}
+		_, err := decodeAggregate(r)
+		return err
 	}
 	return nil
 }

@@ -60,13 +60,23 @@ func counts(c wire.Capacity) func(yield func(counted, int64) bool) {
 // amountsOf is the Amounts function of the schema. Names of sums are shared by many
 // rows, so each is kept once.
 func amountsOf(r *kvstore.Row) (amounts []kvstore.Amount) {
-	if !isAuthority(r.Key) {
+	switch {
+	case r.Key.HasPrefix(aggregatePrefix):
+		return aggregateAmounts(r)
+	case r.Key.HasPrefix(participantPrefix):
+		return stagedAmounts(r)
+	case !isAuthority(r.Key):
 		return nil
 	}
 	h, err := authorityHeadOf(r)
 	if err != nil {
 		return nil
 	}
+	return h.amounts()
+}
+
+// amounts are what an authority adds to sums.
+func (h *authorityHead) amounts() (amounts []kvstore.Amount) {
 	for what, n := range counts(h.allocation.Capacity) {
 		name := what.sumName(h.allocation.State, h.allocation.Descriptor)
 		amounts = append(amounts, kvstore.Amount{Sum: shared(name), N: n})
@@ -110,7 +120,7 @@ func hasRoom(v kvstore.View, d *wire.MeshNodeDescriptor, wanted wire.Capacity, r
 		if limit == 0 {
 			continue
 		}
-		if err := checkAuthorities(v, kvstore.Prefix(FamilyAuthority)); err != nil {
+		if err := checkAuthorities(v, ""); err != nil {
 			return false, err
 		}
 		active, reserved := used(v, node, what)

@@ -10,7 +10,7 @@ import (
 // CompareExchangeAuthority changes the record of an object that exists and has the
 // expected version.
 //
-// Reads: the authority; for put, reincarnate and delete the owner's lease; for a put
+// Reads: the authority and its aggregate; for put, reincarnate and delete the owner's lease; for a put
 // that changes the membership to a user spot that spot's authority and its owner's
 // lease; for rebindOwnerLease the node's descriptor and the target's lease. Writes:
 // the authority. Answers stored, deleted, conflict or generationExhausted. Errors:
@@ -54,7 +54,7 @@ func deleteAuthority(tx *kvstore.Tx, a *authority) (*wire.AuthorityCompareExchan
 		return nil, err
 	}
 	return &wire.AuthorityCompareExchangeReply{Authority: wire.Authority{
-		Kind: wire.KindDeleted, StoreVersion: version(a.row), StoreNow: wire.Instant(tx.Now()),
+		Kind: wire.KindDeleted, StoreVersion: a.version(), StoreNow: wire.Instant(tx.Now()),
 	}}, nil
 }
 
@@ -63,6 +63,9 @@ func deleteAuthority(tx *kvstore.Tx, a *authority) (*wire.AuthorityCompareExchan
 func mayMutate(v kvstore.View, a *authority, req *wire.AuthorityCompareExchangeRequest) (bool, error) {
 	if a == nil || !a.active() || !a.hasVersion(req.ExpectedStoreVersion) {
 		return false, nil
+	}
+	if locked, err := isLocked(v, a.row.Key); err != nil || locked {
+		return false, err
 	}
 	m := &req.Mutation
 	switch m.Kind {

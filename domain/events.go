@@ -46,6 +46,8 @@ func Events(c *kvstore.Commit) ([]Event, error) {
 			b.lease(e)
 		case isAuthority(e.Key):
 			b.authority(e)
+		case e.Key.HasPrefix(aggregatePrefix):
+			b.moved(e)
 		}
 	}
 	return b.events, errors.Join(b.damaged...)
@@ -91,7 +93,17 @@ func (b *eventBuilder) owned(k ownedKey, rev kvstore.Revision, change wire.Chang
 	})
 }
 
-// authority adds the event of an authority.
+// moved adds the events of the participants of an aggregate that is committed: all are
+// of its revision.
+func (b *eventBuilder) moved(e kvstore.Entry) {
+	for _, r := range e.Overlaid {
+		if p, ok := r.Over.(*projection); ok && p.move.commit == e.Revision {
+			b.authority(kvstore.Entry{Key: r.Key, Revision: e.Revision, Row: r})
+		}
+	}
+}
+
+// authority adds the event of an authority, unless it was only settled.
 func (b *eventBuilder) authority(e kvstore.Entry) {
 	text := string(e.Key[len(kvstore.Prefix(FamilyAuthority)):])
 	k, err := wire.ParseObjectKey(text)
@@ -110,6 +122,9 @@ func (b *eventBuilder) authority(e kvstore.Entry) {
 		a, err := decodeAuthority(e.Row)
 		if err != nil {
 			b.damaged = append(b.damaged, err)
+			return
+		}
+		if a.VisibleRevision != 0 {
 			return
 		}
 		value.Value = a.value()

@@ -18,15 +18,20 @@ const (
 	FamilySpot            = "spot"
 	FamilyActor           = "actor"
 	FamilyRoute           = "route"
-	FamilyAuthority       = "authority"  // one row for each actor and spot, in key order
-	FamilyTerminal        = "terminal"   // outcomes of operations that created an actor or failed to; they expire
-	FamilyAbortMark       = "abort-mark" // what aborts leave; they hold nothing and expire
+	FamilyAuthority       = "authority"   // one row for each actor and spot, in key order
+	FamilyTerminal        = "terminal"    // outcomes of operations that created an actor or failed to; they expire
+	FamilyAbortMark       = "abort-mark"  // what aborts leave; they hold nothing and expire
+	FamilyAggregate       = "aggregate"   // states of groups that change at one instant
+	FamilyInventory       = "inventory"   // pages that list the participants of an aggregate
+	FamilyParticipant     = "participant" // what an aggregate does to each of its participants
 	FamilyOpaque          = "opaque"
 )
 
 // objectFamilies are the families of rows about objects, which carry no token that
 // their liveness hangs on.
-var objectFamilies = []string{FamilyAuthority, FamilyTerminal, FamilyAbortMark}
+var objectFamilies = []string{
+	FamilyAuthority, FamilyTerminal, FamilyAbortMark, FamilyAggregate, FamilyInventory, FamilyParticipant,
+}
 
 // The indexes that [Schema] declares.
 const (

@@ -9,7 +9,8 @@ import (
 // before: one that changes to a user spot needs the spot to accept it. A nil
 // membership asks for nothing.
 //
-// Reads, when it changes to a user spot: the spot's authority and its owner's lease.
+// Reads, when it changes to a user spot: the spot's authority, its aggregate and its
+// owner's lease.
 func joins(v kvstore.View, had, wanted *wire.Membership) (bool, error) {
 	if wanted == nil || wanted.SpotKind != wire.MembershipUser || (had != nil && *had == *wanted) {
 		return true, nil
@@ -23,11 +24,19 @@ func accepts(v kvstore.View, m *wire.Membership) (bool, error) {
 	if err != nil || spot == nil {
 		return false, err
 	}
-	if spot.Allocation.ObjectKind != wire.ObjectUserSpot || !spot.active() || spot.ObjectGeneration != m.SpotGeneration ||
-		spot.Phase != wire.PhaseSteady {
+	if !spot.open(m) {
 		return false, nil
 	}
+	if locked, err := isLocked(v, spot.row.Key); err != nil || locked {
+		return false, err
+	}
 	return isLive(v, spot.token())
+}
+
+// open tells whether a spot is the one that a membership names, and steady.
+func (a *authority) open(m *wire.Membership) bool {
+	return a.Allocation.ObjectKind == wire.ObjectUserSpot && a.active() && a.ObjectGeneration == m.SpotGeneration &&
+		a.Phase == wire.PhaseSteady
 }
 
 // checkMembership checks a membership that an actor is to have.

@@ -8,7 +8,7 @@ import (
 )
 
 // RemoveOwnerBatch removes rows of an owner whose token is live: the authorities of
-// exactly this token, and the descriptors and location rows of its generation and of
+// exactly this token that are not locked, and the descriptors and location rows of its generation and of
 // earlier ones. One commit holds at most limit of them, which is
 // kvstore.Limits.CommitRows of the store; more says that there are further ones, for
 // the next call. Each call looks at the lease anew, so that nothing is removed once it
@@ -47,7 +47,14 @@ func RemoveOwnerBatch(tx *kvstore.Tx, req *wire.OwnerRemoveAllRequest, limit int
 func rowsOf(v kvstore.View, owner wire.OwnerToken) iter.Seq2[*kvstore.Row, error] {
 	return func(yield func(*kvstore.Row, error) bool) {
 		for r := range v.Index(indexHolder, ownerValue(owner)) {
-			if _, err := decodeAuthority(r); !yield(r, err) {
+			_, err := decodeAuthority(r)
+			if err == nil {
+				var locked bool
+				if locked, err = isLocked(v, r.Key); locked {
+					continue
+				}
+			}
+			if !yield(r, err) {
 				return
 			}
 		}

@@ -109,6 +109,9 @@ func measure[T any](m *meter, items []T, row *kvstore.Row) (bool, error) {
 func (m *meter) estimate(row *kvstore.Row) int {
 	const added = 512
 	n := 2*len(row.Key) + len(row.Value)*5/4
+	if p, ok := row.Over.(*projection); ok && p.staged != nil {
+		n += len(p.staged.AuthorityPayload) * 5 / 4
+	}
 	if m.encoding == wire.JSON {
 		n *= 7
 	}

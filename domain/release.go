@@ -8,9 +8,15 @@ import (
 // releasable tells whether an active object whose owner has ended can be replaced,
 // and which members have to go with it; else the reason why it cannot.
 //
-// Reads: the members of a user spot and the leases of their owners.
+// Reads: the members of a user spot, their aggregates and the leases of their owners.
 func releasable(tx *kvstore.Tx, a *authority) (members []*authority, reason wire.Reason, err error) {
-	if a.Phase != wire.PhaseSteady {
+	locked, err := isLocked(tx.View, a.row.Key)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case locked:
+		return nil, wire.ReasonInAggregate, nil
+	case a.Phase != wire.PhaseSteady:
 		return nil, wire.ReasonNotSteady, nil
 	}
 	if a.Allocation.ObjectKind != wire.ObjectUserSpot {
@@ -33,7 +39,11 @@ func releasable(tx *kvstore.Tx, a *authority) (members []*authority, reason wire
 		if live {
 			return nil, wire.ReasonMemberLive, nil
 		}
-		steady = steady && m.Phase == wire.PhaseSteady
+		locked, err := isLocked(tx.View, r.Key)
+		if err != nil {
+			return nil, "", err
+		}
+		steady = steady && !locked && m.Phase == wire.PhaseSteady
 		members = append(members, m)
 	}
 	switch {

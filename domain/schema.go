@@ -4,16 +4,23 @@ import "github.com/zlink/zlink-nats/kvstore"
 
 // Schema returns what a store has to know about the rows of this package: rows by
 // the token they carry, mesh nodes by their entry spot id, actors by the spot they
-// belong to, objects by kind, type and mesh, the usage of nodes, and change stamps.
+// belong to, objects by kind, type and mesh, aggregates by what is to be done and by who
+// takes part, the usage of nodes, change stamps, and what a commit of an aggregate makes of
+// authorities.
 // Rows of which that cannot be told are listed as well, under a value of their own.
 func Schema() *kvstore.Schema {
-	return &kvstore.Schema{Index: indexesOf, Amounts: amountsOf, Stamp: stampsOf}
+	return &kvstore.Schema{Index: indexesOf, Amounts: amountsOf, Overlay: overlayOf, Stamp: stampsOf}
 }
 
 // indexesOf is the Index function of the schema.
 func indexesOf(r *kvstore.Row) []kvstore.IndexEntry {
-	if isAuthority(r.Key) {
+	switch {
+	case isAuthority(r.Key):
 		return authorityIndexes(r)
+	case r.Key.HasPrefix(aggregatePrefix):
+		return aggregateIndexes(r)
+	case r.Key.HasPrefix(inventoryPrefix):
+		return pageIndexes(r)
 	}
 	k, ok := splitOwned(r.Key)
 	if !ok {

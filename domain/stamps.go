@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"bytes"
+
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -60,7 +62,10 @@ func stampsOf(e kvstore.Entry) []kvstore.Stamp {
 		return []kvstore.Stamp{s}
 	}
 	if isAuthority(e.Key) {
-		return []kvstore.Stamp{{Scope: stampScope(wire.StampAuthority, "")}}
+		return []kvstore.Stamp{{Scope: stampScope(wire.StampAuthority, ""), Revision: settledFor(e.Row)}}
+	}
+	if e.Key.HasPrefix(aggregatePrefix) {
+		return commitStamp(e.Row)
 	}
 	if k, ok := splitOwned(e.Key); ok {
 		stamps := []kvstore.Stamp{{Scope: stampScope(k.stamp, "")}, {Scope: stampScope(k.stamp, k.scope)}}
@@ -70,4 +75,29 @@ func stampsOf(e kvstore.Entry) []kvstore.Stamp {
 		return stamps
 	}
 	return nil
+}
+
+// settledFor is the revision that a settled authority shows; 0 for any other row. The
+// record is looked into only when it can be one: that is rare.
+func settledFor(r *kvstore.Row) kvstore.Revision {
+	if r == nil || !bytes.Contains(r.Value, []byte("visibleRevision")) {
+		return 0
+	}
+	h, err := authorityHeadOf(r)
+	if err != nil {
+		return 0
+	}
+	return kvstore.Revision(h.visibleRevision)
+}
+
+// commitStamp is what the commit of an aggregate moves: its participants change.
+func commitStamp(r *kvstore.Row) []kvstore.Stamp {
+	if r == nil {
+		return nil
+	}
+	a, err := kvstore.Decoded(r, decodeAggregate)
+	if err != nil || a.Commit == 0 {
+		return nil
+	}
+	return []kvstore.Stamp{{Scope: stampScope(wire.StampAuthority, ""), Revision: kvstore.Revision(a.Commit)}}
 }

@@ -188,11 +188,17 @@ func (a *awaiting) rest() bool {
 func (a *awaiting) touched(c *kvstore.Commit) (all []*waiter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, e := range c.Entries {
-		for w := range a.waiters[e.Key] {
+	add := func(k kvstore.Key) {
+		for w := range a.waiters[k] {
 			if w.after < c.Revision {
 				all = append(all, w)
 			}
+		}
+	}
+	for _, e := range c.Entries {
+		add(e.Key)
+		for _, r := range e.Overlaid {
+			add(r.Key)
 		}
 	}
 	return all

@@ -143,7 +143,7 @@ func endpoints(limits kvstore.Limits) []*endpoint {
 		leaseEndpoints(),
 		meshNodeEndpoints(), clientServerEndpoints(), fanoutPublisherEndpoints(),
 		peerEndpoints(), spotEndpoints(), actorEndpoints(), routeEndpoints(),
-		authorityEndpoints(), objectEndpoints(), placementEndpoints(),
+		authorityEndpoints(), objectEndpoints(), placementEndpoints(), aggregateEndpoints(),
 		ownerEndpoints(), changeStampEndpoints(), topologyEndpoints(), storeEndpoints(limits), statusEndpoints(),
 	} {
 		all = append(all, group...)

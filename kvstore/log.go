@@ -60,6 +60,14 @@ func (l *Log) Release(upTo Revision) {
 	l.trimLocked()
 }
 
+// Released is the greatest revision that was let go of, or the one that the log begins
+// after.
+func (l *Log) Released() Revision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.released
+}
+
 // trimLocked drops what nobody needs. Moving the rest costs its length, so it
 // waits until there is as much to drop.
 func (l *Log) trimLocked() {

@@ -27,7 +27,10 @@ type Row struct {
 	Revision Revision
 	// Expiry is the instant from which the row counts as absent; 0 is never.
 	Expiry Instant
-	memo   atomic.Pointer[any] // see Decoded; nil while nobody has asked
+	// Over is what the commit of another row makes of the value, by
+	// [Schema.Overlay]; nil for a row that reads as it is stored.
+	Over any
+	memo atomic.Pointer[any] // see Decoded; nil while nobody has asked
 }
 
 // Live tells whether the row counts as present at the instant.
@@ -41,6 +44,8 @@ type Entry struct {
 	Row *Row
 	// Prior is the version before, expired or not; nil when there was none.
 	Prior *Row
+	// Overlaid are the rows that read otherwise from this entry on, in key order.
+	Overlaid []*Row
 	// Expired is true when the row was removed because its expiry had come.
 	Expired bool
 }
@@ -68,10 +73,8 @@ type Commit struct {
 // of them share the value and must not change it. Errors are those of decode; they
 // are not kept.
 func Decoded[T any](r *Row, decode func(*Row) (*T, error)) (*T, error) {
-	if kept := r.memo.Load(); kept != nil {
-		if value, ok := (*kept).(*T); ok {
-			return value, nil
-		}
+	if kept := Kept[T](r); kept != nil {
+		return kept, nil
 	}
 	value, err := decode(r)
 	if err != nil {
@@ -80,4 +83,15 @@ func Decoded[T any](r *Row, decode func(*Row) (*T, error)) (*T, error) {
 	var kept any = value
 	r.memo.Store(&kept)
 	return value, nil
+}
+
+// Kept returns what is kept with the row by [Decoded] or [Tx.PutDecoded]; nil if it is
+// nothing or of another type.
+func Kept[T any](r *Row) *T {
+	if kept := r.memo.Load(); kept != nil {
+		if value, ok := (*kept).(*T); ok {
+			return value
+		}
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 package kvstore
 
 // Schema is what a store needs to know about the rows it keeps. Its functions
-// are pure and are called for every row that is stored, loaded, replaced or
+// are pure (Overlay also of the state) and are called for every row that is stored, loaded, replaced or
 // removed; they must not panic on a value that they cannot decode.
 type Schema struct {
 	// Index returns the index entries of a row; nil for a row that has none or
@@ -10,6 +10,11 @@ type Schema struct {
 	// Amounts returns what a row adds to sums, each sum at most once; nil for a row
 	// that adds nothing or cannot be decoded.
 	Amounts func(*Row) []Amount
+	// Overlay returns what the entry of a row makes of other rows from its commit on;
+	// nil for nothing. It is called with the state that has the entry already, must
+	// not change it, and may look at anything in it. A row that was overlaid and is
+	// written again is as it was written.
+	Overlay func(*State, Entry) *Overlay
 	// Stamp returns the scopes whose stamp the entry moves, each with the
 	// revision it moves to (0 stands for the entry's own). A scope's stamp is
 	// the greatest revision it ever got. For a removal it may only look at the

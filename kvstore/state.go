@@ -115,6 +115,7 @@ func (s *State) Put(r *Row) Entry {
 	e := Entry{Key: r.Key, Revision: r.Revision, Row: r, Prior: prior}
 	s.stamp(e)
 	s.revision = r.Revision
+	e.Overlaid = s.overlay(e)
 	return e
 }
 
@@ -133,6 +134,7 @@ func (s *State) Delete(k Key, rev Revision, tombstone bool) Entry {
 	}
 	s.stamp(e)
 	s.revision = rev
+	e.Overlaid = s.overlay(e)
 	return e
 }
 
@@ -267,6 +269,16 @@ func (s *State) All() iter.Seq[*Row] { return s.rows.Scan }
 func (s *State) Get(k Key) *Row {
 	r, _ := s.rows.Get(&Row{Key: k})
 	return r
+}
+
+// Getter returns a Get that is quick when it is asked for keys in order. It is for one
+// goroutine.
+func (s *State) Getter() func(Key) *Row {
+	var hint btree.PathHint
+	return func(k Key) *Row {
+		r, _ := s.rows.GetHint(&Row{Key: k}, &hint)
+		return r
+	}
 }
 
 // View reads the state as of an instant.

@@ -26,6 +26,8 @@ type Store interface {
 	// Release says that everybody who must see every commit has seen those up
 	// to the revision: their history may be overwritten. It never goes back.
 	Release(upTo Revision)
+	// Released is the greatest revision that was released, or the revision that the log of commits begins after.
+	Released() Revision
 
 	// Clock is the store's clock.
 	Clock() Clock

@@ -65,6 +65,7 @@ const (
 	AggregatePrepare Operation = "aggregate.prepare"
 	AggregateCommit  Operation = "aggregate.commit"
 	AggregateAbort   Operation = "aggregate.abort"
+	AggregateFind    Operation = "aggregate.find"
 
 	ActorTransferPrepare  Operation = "actor-transfer.prepare"
 	ActorTransferCommit   Operation = "actor-transfer.commit"

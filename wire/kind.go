@@ -7,14 +7,15 @@ type Kind string
 
 // The values of [Kind].
 const (
-	KindAborted                    Kind = "aborted"                    // the reservation is gone
+	KindAborted                    Kind = "aborted"                    // the reservation is gone, or the aggregate is undone
 	KindAlreadyAborted             Kind = "alreadyAborted"             // it was aborted before
 	KindAlreadyCommitted           Kind = "alreadyCommitted"           // it was committed before
 	KindAlreadyCompleted           Kind = "alreadyCompleted"           // the operation has an outcome
 	KindAlreadyExists              Kind = "alreadyExists"              // the object is there
+	KindAlreadyPrepared            Kind = "alreadyPrepared"            // the aggregate was prepared before
 	KindApplied                    Kind = "applied"                    // the opaque write was carried out
 	KindClaimed                    Kind = "claimed"                    // the lease is the caller's
-	KindCommitted                  Kind = "committed"                  // the object is there from now on
+	KindCommitted                  Kind = "committed"                  // the object is there, or the participants are changed, from now on
 	KindConflict                   Kind = "conflict"                   // something else holds
 	KindCreated                    Kind = "created"                    // the object is there from now on
 	KindDeleted                    Kind = "deleted"                    // the record is gone
@@ -27,6 +28,7 @@ const (
 	KindNone                       Kind = "none"                       // no node was selected
 	KindPage                       Kind = "page"                       // a page of a scan or list
 	KindPlacementCapacityExhausted Kind = "placementCapacityExhausted" // there is no room
+	KindPrepared                   Kind = "prepared"                   // the participants are locked, and the room is reserved
 	KindRejected                   Kind = "rejected"                   // the creation was rejected, and the reservation is gone
 	KindReleased                   Kind = "released"                   // the lease or the reservation is gone
 	KindRenewed                    Kind = "renewed"                    // the lease lives on
@@ -35,6 +37,7 @@ const (
 	KindSelected                   Kind = "selected"                   // a node was selected
 	KindSnapshot                   Kind = "snapshot"                   // here is the record
 	KindStale                      Kind = "stale"                      // the token is not live, or what the request is about has moved on
+	KindStaged                     Kind = "staged"                     // the participants are stored
 	KindStored                     Kind = "stored"                     // the record was changed
 	KindTypeMismatch               Kind = "typeMismatch"               // the object is there and of another kind or type
 	KindUnavailable                Kind = "unavailable"                // the object of an owner that has ended cannot be replaced yet
@@ -48,6 +51,7 @@ func (Kind) Values() []string {
 		string(KindAlreadyCommitted),
 		string(KindAlreadyCompleted),
 		string(KindAlreadyExists),
+		string(KindAlreadyPrepared),
 		string(KindApplied),
 		string(KindClaimed),
 		string(KindCommitted),
@@ -63,6 +67,7 @@ func (Kind) Values() []string {
 		string(KindNone),
 		string(KindPage),
 		string(KindPlacementCapacityExhausted),
+		string(KindPrepared),
 		string(KindRejected),
 		string(KindReleased),
 		string(KindRenewed),
@@ -71,6 +76,7 @@ func (Kind) Values() []string {
 		string(KindSelected),
 		string(KindSnapshot),
 		string(KindStale),
+		string(KindStaged),
 		string(KindStored),
 		string(KindTypeMismatch),
 		string(KindUnavailable),

@@ -96,6 +96,7 @@ func (i *instance) run(ctx context.Context) error {
 	for _, part := range []func() error{
 		func() error { return i.store.Run(below) },
 		func() error { return kvstore.Sweep(below, i.store, i.log) },
+		func() error { return domain.SweepAggregates(below, i.store, i.log) },
 		func() error { return i.feed.Run(below, i.store) },
 		func() error { return i.http.run(below) },
 		func() error { return i.serve(ctx, below) },

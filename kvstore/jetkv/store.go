@@ -248,6 +248,9 @@ func (s *Store) Release(upTo kvstore.Revision) {
 	}
 }
 
+// Released implements kvstore.Store.
+func (s *Store) Released() kvstore.Revision { return kvstore.Revision(s.released.Load()) }
+
 // Clock implements kvstore.Store.
 func (s *Store) Clock() kvstore.Clock { return s.clock }
 

@@ -119,6 +119,9 @@ func (s *Store) Watch(after kvstore.Revision) (*kvstore.Watcher, error) { return
 // Release implements kvstore.Store.
 func (s *Store) Release(upTo kvstore.Revision) { s.log.Release(upTo) }
 
+// Released implements kvstore.Store.
+func (s *Store) Released() kvstore.Revision { return s.log.Released() }
+
 // Clock implements kvstore.Store.
 func (s *Store) Clock() kvstore.Clock { return s.clock }
 

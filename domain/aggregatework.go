@@ -1,0 +1,149 @@
+package domain
+
+import (
+	"encoding/binary"
+	"iter"
+
+	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+const (
+	// workRows and workBytes bound one commit of the work after an aggregate has ended,
+	// so that it does not stand in the way of callers.
+	workRows  = 500
+	workBytes = 2 << 20
+)
+
+// AggregateWork lists the aggregates that something is to be done about: those whose
+// deadline has passed and those that have ended and are not cleaned. The error is that of
+// one that nobody can read; the others follow all the same.
+func AggregateWork(v kvstore.View) iter.Seq2[wire.Fence, error] {
+	return func(yield func(wire.Fence, error) bool) {
+		for value := range v.IndexValues(indexWork, "") {
+			if value != unreadableValue && binary.BigEndian.Uint64([]byte(value)) > uint64(v.Now()) {
+				return // the index is in the order of deadlines
+			}
+			for r := range v.Index(indexWork, value) {
+				a, err := kvstore.Decoded(r, decodeAggregate)
+				if err != nil && !yield(wire.Fence{}, err) || err == nil && !yield(a.Fence, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Progress is how far the work on an aggregate is. The zero value is the beginning; it
+// can begin anew at any time.
+type Progress struct {
+	settled kvstore.Key // the participants up to this one are settled
+	all     bool        // every participant is settled
+}
+
+// WorkOnAggregate does the next step about an aggregate, in one commit: it aborts one
+// whose deadline has passed, settles participants of a committed one in key order, and
+// then, once the events of the commit are out, deletes what was staged. out is the
+// revision up to which events are out. done says that nothing is left to do for now.
+//
+// Reads: the aggregate, its staged data, the participants. Writes: some of these.
+// Errors: *kvstore.DataLostError and those of tx.Put.
+func WorkOnAggregate(tx *kvstore.Tx, f wire.Fence, at Progress, out kvstore.Revision) (next Progress, done bool, err error) {
+	a, err := findAggregate(tx.View, f)
+	switch {
+	case err != nil || a == nil || a.Cleaned:
+		return at, true, err
+	case a.Deadline != 0:
+		if kvstore.Instant(a.Deadline) > tx.Now() {
+			return at, true, nil
+		}
+		return at, false, a.abort(tx)
+	case a.unsettled() && !at.all:
+		next, err = a.settle(tx, at)
+		return next, false, err
+	case a.unsettled() && out < kvstore.Revision(a.Commit):
+		return at, true, nil // later
+	}
+	done, err = a.clean(tx)
+	return at, done, err
+}
+
+// settle rewrites participants as they read. It changes nothing for anyone.
+func (a *aggregate) settle(tx *kvstore.Tx, at Progress) (next Progress, err error) {
+	p, err := a.participants(tx.View)
+	if err != nil {
+		return at, err
+	}
+	rows, size := 0, 0
+	for _, k := range p {
+		if k <= at.settled {
+			continue
+		}
+		if rows == min(workRows, tx.Limits().CommitRows) || size > workBytes {
+			return at, nil
+		}
+		n, err := settle(tx, k)
+		if err != nil {
+			return at, err
+		}
+		if n > 0 {
+			rows++
+		}
+		size += n
+		at.settled = k
+	}
+	at.all = true
+	return at, nil
+}
+
+// participants lists the authorities of an aggregate in key order.
+func (a *aggregate) participants(v kvstore.View) ([]kvstore.Key, error) {
+	var keys []kvstore.Key
+	for r := range v.Scan(indexPrefix(FamilyInventory, a.Fence), "") {
+		p, err := kvstore.Decoded(r, decodePage)
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.entries {
+			keys = append(keys, kvstore.NewKey(FamilyAuthority, p.entries[i].AuthorityKey))
+		}
+	}
+	return keys, nil
+}
+
+// settle rewrites an authority that reads otherwise than it is stored, and returns the
+// size of its payload, at least 1; 0 when there is nothing to rewrite.
+func settle(tx *kvstore.Tx, k kvstore.Key) (size int, err error) {
+	r := tx.Row(k)
+	if r == nil || r.Over == nil {
+		return 0, nil
+	}
+	a, err := decodeAuthority(r)
+	if err != nil {
+		return 0, err
+	}
+	record := a.authorityRecord
+	record.VisibleRevision = wire.Revision(r.Revision)
+	_, err = record.store(tx)
+	return 1 + len(record.Payload), err
+}
+
+// clean deletes what was staged, as much as fits into a commit; done says that it was
+// all, and that the aggregate is marked as cleaned.
+func (a *aggregate) clean(tx *kvstore.Tx) (done bool, err error) {
+	room := min(workRows, tx.Limits().CommitRows) - 1
+	for _, family := range []string{FamilyParticipant, FamilyInventory} {
+		for r := range tx.Scan(indexPrefix(family, a.Fence), "") {
+			if room == 0 {
+				return false, nil
+			}
+			if _, err := tx.Delete(r.Key); err != nil {
+				return false, err
+			}
+			room--
+		}
+	}
+	cleaned := &aggregate{aggregateRecord: a.aggregateRecord}
+	cleaned.Cleaned = true
+	return true, cleaned.put(tx)
+}
