@@ -45,6 +45,16 @@ func CommitAggregate(tx *kvstore.Tx, req *wire.AggregateCommitRequest) (*wire.Ag
 	return &wire.AggregateCommitReply{Kind: wire.KindCommitted}, committed.put(tx)
 }
 
+// PlanCommit does the part of CommitAggregate that takes time when the aggregate was
+// prepared by another instance or in an earlier life, outside of a transaction: what it
+// finds is used if it still holds inside. Errors are met again there.
+func PlanCommit(v kvstore.View, f wire.Fence) {
+	a, err := findAggregate(v, f)
+	if err == nil && a.is(wire.AggregatePrepared) {
+		_, _ = a.planIn(v)
+	}
+}
+
 // mayCommit tells whether what a prepared aggregate depends on still holds.
 func (a *aggregate) mayCommit(v kvstore.View, p *plan) (bool, error) {
 	node, err := liveTarget(v, a.Request.Target)

@@ -14,6 +14,8 @@ type Preparation struct {
 	staging *Staging
 	count   uint32
 	digest  []byte // over the entries of inline participants
+	// made is the plan as PlanPreparation made it; nil if it did not.
+	made *planner
 }
 
 // NewPreparation makes the preparation of a checked request. The only error is text that
@@ -97,25 +99,17 @@ func (p *Preparation) reply(kind wire.Kind) *wire.AggregatePrepareReply {
 // prepare decides, once everything is staged.
 func (p *Preparation) prepare(tx *kvstore.Tx) (*wire.AggregatePrepareReply, error) {
 	conflict := p.reply(wire.KindConflict)
-	if tx.Sum(stagedSum(p.req.Fence)) != int64(p.count) {
+	pl := p.made
+	if pl == nil || !pl.holds(tx.View) {
+		var err error
+		if pl, err = p.plan(tx.View); err != nil {
+			return nil, err
+		}
+	}
+	if pl == nil {
 		return conflict, nil
 	}
-	inv, complete, err := readInventory(tx.View, p.req.Fence)
-	if err != nil {
-		return nil, err
-	}
-	if !complete || len(inv.entries) != int(p.count) || !inv.ascending() {
-		return conflict, nil
-	}
-	node, err := liveTarget(tx.View, p.req.Target())
-	if err != nil {
-		return nil, err
-	}
-	if node == nil {
-		return conflict, nil
-	}
-	pl := newPlanner(tx.View, p.req.Fence, p.req.Target(), inv)
-	if ok, err := p.qualifies(tx.View, pl, node); err != nil || !ok {
+	if ok, err := p.qualifies(tx.View, pl); err != nil || !ok {
 		return conflict, err
 	}
 	if _, err := tx.Next(); err != nil {
@@ -124,9 +118,38 @@ func (p *Preparation) prepare(tx *kvstore.Tx) (*wire.AggregatePrepareReply, erro
 	return p.reply(wire.KindPrepared), p.aggregate(tx, pl).put(tx)
 }
 
-// qualifies tells whether nothing about the participants stands against the aggregate.
-func (p *Preparation) qualifies(v kvstore.View, pl *planner, node *wire.MeshNodeDescriptor) (bool, error) {
+// PlanPreparation does the part of PrepareAggregate that takes time, outside of a
+// transaction: what it finds is used if it still holds inside. Errors are met again there.
+func PlanPreparation(v kvstore.View, p *Preparation) {
+	a, err := findAggregate(v, p.req.Fence)
+	if err != nil || p.known(a) != "" {
+		return
+	}
+	if pl, err := p.plan(v); err == nil {
+		p.made = pl
+	}
+}
+
+// plan takes in what is staged; nil when that does not make an aggregate.
+func (p *Preparation) plan(v kvstore.View) (*planner, error) {
+	if v.Sum(stagedSum(p.req.Fence)) != int64(p.count) {
+		return nil, nil
+	}
+	inv, complete, err := readInventory(v, p.req.Fence)
+	if err != nil || !complete || len(inv.entries) != int(p.count) || !inv.ascending() {
+		return nil, err
+	}
+	pl := newPlanner(v, p.req.Fence, p.req.Target(), inv)
 	if ok, err := pl.run(); err != nil || !ok {
+		return nil, err
+	}
+	return pl, nil
+}
+
+// qualifies tells whether nothing else stands against the aggregate.
+func (p *Preparation) qualifies(v kvstore.View, pl *planner) (bool, error) {
+	node, err := liveTarget(v, p.req.Target())
+	if err != nil || node == nil {
 		return false, err
 	}
 	if ok, err := pl.plan.liveOwners(v); err != nil || !ok {
@@ -185,7 +208,7 @@ func (p *Preparation) aggregate(tx *kvstore.Tx, pl *planner) *aggregate {
 		Fence: p.req.Fence, State: wire.AggregatePrepared, Deadline: wire.Instant(tx.Now()) + wire.Instant(ttl),
 		Request: &aggregateRequest{
 			ParticipantCount: p.count, PageCount: uint32(len(inv.pages)),
-			PagesSHA256: inv.pagesSHA256(), EntriesSHA256: inv.entriesSHA256(), InventoryDigest: p.req.InventoryDigest,
+			PagesSHA256: inv.pagesSHA256(), EntriesSHA256: pl.entriesSHA256, InventoryDigest: p.req.InventoryDigest,
 			Target: p.req.Target(), Capacity: p.req.Capacity, Headroom: pl.headroomOf(),
 		},
 	}}

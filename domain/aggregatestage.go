@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"fmt"
+
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -101,6 +103,9 @@ func (s *Staging) store(tx *kvstore.Tx, missing []int) (n int, err error) {
 		return 0, err
 	}
 	room := min(tx.Limits().CommitRows-1, stageCommitRows)
+	if room < 2 { // a page and a participant
+		return 0, fmt.Errorf("%w: %d, and staging takes 3", kvstore.ErrTooManyRows, tx.Limits().CommitRows)
+	}
 	bytes := 0
 	for n < len(missing) && room > 1 && bytes < maxStageBytes {
 		run, size := s.run(missing[n:], room-1, maxStageBytes-bytes)

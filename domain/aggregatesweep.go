@@ -55,6 +55,7 @@ func (sw *aggregateSweep) pass(ctx context.Context) {
 	if err != nil {
 		return // the store says what it lacks
 	}
+	planAhead(v)
 	for f, err := range AggregateWork(v) {
 		if since, ok := sw.failed[f]; ok && time.Since(since) < aggregateRetry {
 			continue
@@ -66,6 +67,17 @@ func (sw *aggregateSweep) pass(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			sw.failed[f] = time.Now()
 			sw.log.Error("work on an aggregate", "op", "aggregate-sweep", "key", string(AggregateKey(f)), "err", err)
+		}
+	}
+}
+
+// planAhead makes the plans of prepared aggregates that have none, as in an instance that
+// did not prepare them: when the commit is followed there is no time for that.
+func planAhead(v kvstore.View) {
+	for r := range v.IndexPrefix(indexWork, "") {
+		a, err := kvstore.Decoded(r, decodeAggregate)
+		if err == nil && a.is(wire.AggregatePrepared) && a.plan.Load() == nil {
+			_, _ = a.planIn(v) // what is wrong is told by the commit
 		}
 	}
 }

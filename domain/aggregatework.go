@@ -70,14 +70,10 @@ func WorkOnAggregate(tx *kvstore.Tx, f wire.Fence, at Progress, out kvstore.Revi
 
 // settle rewrites participants as they read. It changes nothing for anyone.
 func (a *aggregate) settle(tx *kvstore.Tx, at Progress) (next Progress, err error) {
-	p, err := a.participants(tx.View)
-	if err != nil {
-		return at, err
-	}
 	rows, size := 0, 0
-	for _, k := range p {
-		if k <= at.settled {
-			continue
+	for k, err := range a.participants(tx.View, at.settled) {
+		if err != nil {
+			return at, err
 		}
 		if rows == min(workRows, tx.Limits().CommitRows) || size > workBytes {
 			return at, nil
@@ -96,19 +92,25 @@ func (a *aggregate) settle(tx *kvstore.Tx, at Progress) (next Progress, err erro
 	return at, nil
 }
 
-// participants lists the authorities of an aggregate in key order.
-func (a *aggregate) participants(v kvstore.View) ([]kvstore.Key, error) {
-	var keys []kvstore.Key
-	for r := range v.Scan(indexPrefix(FamilyInventory, a.Fence), "") {
-		p, err := kvstore.Decoded(r, decodePage)
-		if err != nil {
-			return nil, err
-		}
-		for i := range p.entries {
-			keys = append(keys, kvstore.NewKey(FamilyAuthority, p.entries[i].AuthorityKey))
+// participants lists the authorities of an aggregate that come after one, in key order.
+func (a *aggregate) participants(v kvstore.View, after kvstore.Key) iter.Seq2[kvstore.Key, error] {
+	return func(yield func(kvstore.Key, error) bool) {
+		for r := range v.Scan(indexPrefix(FamilyInventory, a.Fence), "") {
+			p, err := kvstore.Decoded(r, decodePage)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if last := p.entries[len(p.entries)-1]; last.authority() <= after {
+				continue
+			}
+			for i := range p.entries {
+				if k := p.entries[i].authority(); k > after && !yield(k, nil) {
+					return
+				}
+			}
 		}
 	}
-	return keys, nil
 }
 
 // settle rewrites an authority that reads otherwise than it is stored, and returns the

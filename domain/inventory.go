@@ -75,6 +75,11 @@ type inventoryEntry struct {
 	MutationSHA256       wire.Bytes           `json:"mutationSha256"`
 }
 
+// authority is the key of the participant's authority.
+func (e *inventoryEntry) authority() kvstore.Key {
+	return kvstore.NewKey(FamilyAuthority, e.AuthorityKey)
+}
+
 // describes tells whether the entry is that of a staged participant.
 func (e *inventoryEntry) describes(s *staged) bool {
 	return e.AuthorityKey == s.AuthorityKey && e.ExpectedStoreVersion == s.ExpectedStoreVersion &&

@@ -66,6 +66,8 @@ type planner struct {
 	headroom vector // of those that are elsewhere
 	sums     map[string]int64
 	derived  *kvstore.Derived
+
+	entriesSHA256 []byte
 }
 
 func newPlanner(v kvstore.View, f wire.Fence, target wire.Target, inv *inventory) *planner {
@@ -76,6 +78,12 @@ func newPlanner(v kvstore.View, f wire.Fence, target wire.Target, inv *inventory
 		sum: make(vector), types: make(map[counted]bool), headroom: make(vector),
 		sums: make(map[string]int64), derived: new(kvstore.Derived),
 	}
+}
+
+// holds tells whether the plan is as it would be made in a view: the same rows, and no
+// further locks.
+func (p *planner) holds(v kvstore.View) bool {
+	return v.Stamp(lockScope) == p.view.Stamp(lockScope) && p.plan.holds(v, p.fence)
 }
 
 // run takes in every participant; ok is false as soon as one cannot take part.
@@ -166,6 +174,7 @@ func (p *planner) finish() {
 		p.derived.Sums = append(p.derived.Sums, kvstore.Amount{Sum: name, N: p.sums[name]})
 	}
 	p.plan.derived = p.derived
+	p.entriesSHA256 = p.plan.inventory.entriesSHA256()
 }
 
 // planAgain makes the plan of an aggregate that is committed from what there is: all
@@ -189,7 +198,7 @@ func planAgain(s *kvstore.State, a *aggregate) *plan {
 		for i := range page.entries {
 			e := &page.entries[i]
 			st, err := e.find(s.Get(indexKey(FamilyParticipant, a.Fence, e.Index)), a.Fence)
-			part, ok := known[kvstore.NewKey(FamilyAuthority, e.AuthorityKey)]
+			part, ok := known[e.authority()]
 			switch {
 			case !ok:
 				continue

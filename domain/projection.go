@@ -97,7 +97,7 @@ func overlayOf(s *kvstore.State, e kvstore.Entry) *kvstore.Overlay {
 	case err != nil:
 		return blind(s, f, err)
 	case a.unsettled():
-		return commitOverlay(s, a)
+		return commitOverlay(s, a, e.Prior)
 	}
 	if e.Prior != nil {
 		if _, err := kvstore.Decoded(e.Prior, decodeAggregate); err == nil {
@@ -118,9 +118,13 @@ func mayHaveChanged(prior *kvstore.Row) bool {
 }
 
 // commitOverlay changes the participants of an aggregate that is committed, all but
-// those that were written since.
-func commitOverlay(s *kvstore.State, a *aggregate) *kvstore.Overlay {
+// those that were written since. The plan is the one of the row before, where that is
+// known and fits.
+func commitOverlay(s *kvstore.State, a *aggregate, prior *kvstore.Row) *kvstore.Overlay {
 	p := a.plan.Load()
+	if before := priorAggregate(prior); p == nil && before != nil {
+		p = before.plan.Load()
+	}
 	if p == nil || !p.fits(s) {
 		p = planAgain(s, a)
 	}
@@ -137,6 +141,13 @@ func commitOverlay(s *kvstore.State, a *aggregate) *kvstore.Overlay {
 	return o
 }
 
+func priorAggregate(r *kvstore.Row) *aggregate {
+	if r == nil {
+		return nil
+	}
+	return kvstore.Kept[aggregate](r)
+}
+
 // participantKeys lists the authorities that are known to take part in an aggregate,
 // whatever of its staged data is lost.
 func participantKeys(s *kvstore.State, f wire.Fence) map[kvstore.Key]bool {
@@ -145,7 +156,7 @@ func participantKeys(s *kvstore.State, f wire.Fence) map[kvstore.Key]bool {
 	for r := range v.Scan(indexPrefix(FamilyInventory, f), "") {
 		if p, err := kvstore.Decoded(r, decodePage); err == nil {
 			for i := range p.entries {
-				keys[kvstore.NewKey(FamilyAuthority, p.entries[i].AuthorityKey)] = true
+				keys[p.entries[i].authority()] = true
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func stampsOf(e kvstore.Entry) []kvstore.Stamp {
 		return []kvstore.Stamp{{Scope: stampScope(wire.StampAuthority, ""), Revision: settledFor(e.Row)}}
 	}
 	if e.Key.HasPrefix(aggregatePrefix) {
-		return commitStamp(e.Row)
+		return aggregateStamps(e.Row)
 	}
 	if k, ok := splitOwned(e.Key); ok {
 		stamps := []kvstore.Stamp{{Scope: stampScope(k.stamp, "")}, {Scope: stampScope(k.stamp, k.scope)}}
@@ -90,14 +90,21 @@ func settledFor(r *kvstore.Row) kvstore.Revision {
 	return kvstore.Revision(h.visibleRevision)
 }
 
-// commitStamp is what the commit of an aggregate moves: its participants change.
-func commitStamp(r *kvstore.Row) []kvstore.Stamp {
+// lockScope is the scope of a stamp that no caller can ask for: an aggregate has locked
+// its participants.
+const lockScope = "lock"
+
+// aggregateStamps are what an aggregate moves. A commit changes its participants.
+func aggregateStamps(r *kvstore.Row) []kvstore.Stamp {
 	if r == nil {
 		return nil
 	}
 	a, err := kvstore.Decoded(r, decodeAggregate)
-	if err != nil || a.Commit == 0 {
-		return nil
+	switch {
+	case err != nil || a.is(wire.AggregatePrepared):
+		return []kvstore.Stamp{{Scope: lockScope}}
+	case a.Commit != 0:
+		return []kvstore.Stamp{{Scope: stampScope(wire.StampAuthority, ""), Revision: kvstore.Revision(a.Commit)}}
 	}
-	return []kvstore.Stamp{{Scope: stampScope(wire.StampAuthority, ""), Revision: kvstore.Revision(a.Commit)}}
+	return nil
 }

@@ -6,22 +6,39 @@ import (
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
 )
 
 func aggregateEndpoints() []*endpoint {
 	return []*endpoint{
-		writeSteps(subjects.AggregateStage, domain.ValidateAggregateStage, domain.NewStaging, domain.StageAggregate),
-		writeSteps(subjects.AggregatePrepare, domain.ValidateAggregatePrepare, domain.NewPreparation, domain.PrepareAggregate),
-		write(subjects.AggregateCommit, domain.ValidateAggregateCommit, domain.CommitAggregate),
+		writeSteps(subjects.AggregateStage, domain.ValidateAggregateStage, domain.NewStaging, nil, domain.StageAggregate, severalCommits),
+		writeSteps(subjects.AggregatePrepare, domain.ValidateAggregatePrepare, domain.NewPreparation, domain.PlanPreparation,
+			domain.PrepareAggregate, severalCommits),
+		writeSteps(subjects.AggregateCommit, domain.ValidateAggregateCommit, unbound[wire.AggregateCommitRequest],
+			func(v kvstore.View, req *wire.AggregateCommitRequest) { domain.PlanCommit(v, req.Fence) }, domain.CommitAggregate,
+			oneCommit),
 		write(subjects.AggregateAbort, domain.ValidateAggregateAbort, domain.AbortAggregate),
 		read(subjects.AggregateFind, domain.ValidateAggregateFind, domain.FindAggregate),
 	}
 }
 
-// writeSteps is an endpoint whose rule may need several commits: it answers nil until it has made the last one. What the ones
-// before have stored is not visible, and is found again when the request is repeated.
+// unbound binds a request to nothing.
+func unbound[Req any](req *Req) (*Req, error) { return req, nil }
+
+// commits says how many a request may need.
+type commits uint8
+
+const (
+	oneCommit commits = iota
+	// severalCommits: the rule answers nil until it has made the last one. What the ones before have stored is not visible, and
+	// is found again when the request is repeated.
+	severalCommits
+)
+
+// writeSteps is an endpoint with a plan, if there is one: it may do on a view, before each commit, what would hold others up inside
+// the transaction.
 func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req) error, bind func(*Req) (*Bound, error),
-	rule func(*kvstore.Tx, *Bound) (*Reply, error),
+	plan func(kvstore.View, *Bound), rule func(*kvstore.Tx, *Bound) (*Reply, error), n commits,
 ) *endpoint {
 	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
 		req, err := decode(r, validate)
@@ -32,11 +49,18 @@ func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req
 		if err != nil {
 			return result{}, err
 		}
-		// Carried out by two instances, it would still be done once, so its commits need no request id. There is no telling how
-		// long another instance may need.
-		return s.commit(ctx, maxWait, op, r, func(o kvstore.UpdateOptions) (result, error) {
-			o.Request = ""
+		patience := s.forwardTimeout
+		if n == severalCommits { // there is no telling how long another instance may need
+			patience = maxWait
+		}
+		return s.commit(ctx, patience, op, r, func(o kvstore.UpdateOptions) (result, error) {
+			if n == severalCommits { // done by two instances, it would still be done once
+				o.Request = ""
+			}
 			for {
+				if err := planned(ctx, s, plan, bound); err != nil {
+					return result{}, err
+				}
 				var reply *Reply
 				revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
 					reply, err = rule(tx, bound)
@@ -52,4 +76,17 @@ func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req
 		})
 	}
 	return &endpoint{op: op, schema: schemaOf[Req](), writes: true, serve: serve}
+}
+
+// planned runs the plan of a request on the view at hand.
+func planned[Bound any](ctx context.Context, s *Service, plan func(kvstore.View, *Bound), bound *Bound) (err error) {
+	if plan == nil {
+		return nil
+	}
+	defer recovered(&err)
+	v, err := s.store.View(ctx, kvstore.ReadOptions{})
+	if err == nil {
+		plan(v, bound)
+	}
+	return err
 }
