@@ -40,7 +40,7 @@ const (
 func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req) error, bind func(*Req) (*Bound, error),
 	plan func(kvstore.View, *Bound), rule func(*kvstore.Tx, *Bound) (*Reply, error), n commits,
 ) *endpoint {
-	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
+	local := func(ctx context.Context, s *Service, r *request, o kvstore.UpdateOptions) (result, error) {
 		req, err := decode(r, validate)
 		if err != nil {
 			return result{}, err
@@ -49,33 +49,27 @@ func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req
 		if err != nil {
 			return result{}, err
 		}
-		patience := s.forwardTimeout
-		if n == severalCommits { // there is no telling how long another instance may need
-			patience = maxWait
+		if n == severalCommits { // done by two instances, it would still be done once
+			o.Request = ""
 		}
-		return s.commit(ctx, patience, op, r, func(o kvstore.UpdateOptions) (result, error) {
-			if n == severalCommits { // done by two instances, it would still be done once
-				o.Request = ""
+		for {
+			if err := planned(ctx, s, plan, bound); err != nil {
+				return result{}, err
 			}
-			for {
-				if err := planned(ctx, s, plan, bound); err != nil {
-					return result{}, err
-				}
-				var reply *Reply
-				revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
-					reply, err = rule(tx, bound)
-					return err
-				}))
-				if err != nil {
-					return result{revision: revision}, err // the store may still be busy with the closure
-				}
-				if reply != nil {
-					return result{body: reply, revision: revision}, nil
-				}
+			var reply *Reply
+			revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+				reply, err = rule(tx, bound)
+				return err
+			}))
+			if err != nil {
+				return result{revision: revision}, err // the store may still be busy with the closure
 			}
-		})
+			if reply != nil {
+				return result{body: reply, revision: revision}, nil
+			}
+		}
 	}
-	return &endpoint{op: op, schema: schemaOf[Req](), writes: true, serve: serve}
+	return &endpoint{op: op, schema: schemaOf[Req](), long: n == severalCommits, local: local}
 }
 
 // planned runs the plan of a request on the view at hand.

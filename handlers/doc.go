@@ -10,7 +10,8 @@
 // The framework runs an endpoint strictly in series, so its handlers return at once: a read that has nothing to wait for is
 // answered where it arrives, since that costs microseconds; everything else gets a goroutine of its own, at most
 // [Options.MaxPending] of them, and beyond that the caller hears "overloaded". A wait for an object keeps no goroutine: it is parked, and one
-// that follows the store's commits answers all that are. Replies are published by this package, not
+// that follows the store's commits answers all that are. Nor does a write that waits for the answer of another instance, although it
+// keeps its place among those in flight. Replies are published by this package, not
 // through the framework's request, whose statistics must not be touched from elsewhere; our own figures stand in the data of
 // $SRV.STATS and in [Service.Counters].
 //
@@ -18,7 +19,8 @@
 //
 // Every instance answers on the operations' subjects, as members of one queue group, and on a subject of its own. A write goes
 // to the instance that is writing when the store says that there is one, or that the race for the next revision was lost again
-// and again; it is carried out here when that one does not answer. Both then use one request id, which the store lets through
+// and again; it is carried out here when that one does not answer. Where the store says so beforehand, the write goes there as it
+// arrived: whoever carries it out decodes it. Both then use one request id, which the store lets through
 // once. A continuation token goes to the instance that keeps the snapshot. A request that was forwarded is never forwarded again.
 //
 // # Guarantees

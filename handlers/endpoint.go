@@ -13,11 +13,15 @@ type endpoint struct {
 	op     subjects.Operation
 	schema string // JSON schema of the request
 	inline bool   // costs microseconds when there is nothing to wait for
-	writes bool
-	parks  bool // may leave the request waiting for something to happen
-	serve  func(context.Context, *Service, *request) (result, error)
+	parks  bool   // may leave the request waiting for something to happen
+	long   bool   // a write of which there is no telling how long it takes
+	// A read has serve, a write has local: it carries the request out on this instance.
+	serve func(context.Context, *Service, *request) (result, error)
+	local func(context.Context, *Service, *request, kvstore.UpdateOptions) (result, error)
 	counters
 }
+
+func (e *endpoint) writes() bool { return e.local != nil }
 
 // read is an endpoint whose rule looks at one row or a few.
 func read[Req, Reply any](op subjects.Operation, validate func(*Req) error,
@@ -51,25 +55,23 @@ func write[Req, Reply any](op subjects.Operation, validate func(*Req) error,
 func writeBound[Req, Reply any](op subjects.Operation, validate func(*Req) error,
 	bind func(*Req) func(*kvstore.Tx) (*Reply, error),
 ) *endpoint {
-	serve := func(ctx context.Context, s *Service, r *request) (result, error) {
+	local := func(ctx context.Context, s *Service, r *request, o kvstore.UpdateOptions) (result, error) {
 		req, err := decode(r, validate)
 		if err != nil {
 			return result{}, err
 		}
 		rule := bind(req)
-		return s.commit(ctx, s.forwardTimeout, op, r, func(o kvstore.UpdateOptions) (result, error) {
-			var reply *Reply
-			revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
-				reply, err = rule(tx)
-				return err
-			}))
-			if err != nil {
-				return result{revision: revision}, err // the store may still be busy with the closure
-			}
-			return result{body: reply, revision: revision}, nil
-		})
+		var reply *Reply
+		revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+			reply, err = rule(tx)
+			return err
+		}))
+		if err != nil {
+			return result{revision: revision}, err // the store may still be busy with the closure
+		}
+		return result{body: reply, revision: revision}, nil
 	}
-	return &endpoint{op: op, schema: schemaOf[Req](), writes: true, serve: serve}
+	return &endpoint{op: op, schema: schemaOf[Req](), local: local}
 }
 
 // guarded makes an error of a closure's panic, since the store runs closures on a goroutine that others depend on.

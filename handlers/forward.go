@@ -6,75 +6,31 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// commit carries out a write: on the instance that is winning the race for the next revision when there is one, and else, or
-// when that one does not answer within the patience, here.
-func (s *Service) commit(ctx context.Context, patience time.Duration, op subjects.Operation, r *request,
-	local func(kvstore.UpdateOptions) (result, error),
-) (result, error) {
+// writerFor names the instance that a write goes to as it is, not even decoded: whoever carries a request out looks at it anyway.
+// It is empty when the request is for this instance to look at.
+func (s *Service) writerFor(e *endpoint, r *request) string {
+	if !e.writes() || r.direct || r.late() {
+		return ""
+	}
+	return s.store.Writer()
+}
+
+// commit carries out a write here, or names the instance that wins the race for the next revision.
+func (s *Service) commit(ctx context.Context, e *endpoint, r *request) (result, error) {
 	if r.direct {
-		return local(kvstore.UpdateOptions{Request: r.id})
+		return e.local(ctx, s, r, kvstore.UpdateOptions{Request: r.id})
 	}
-	writer := s.store.Writer()
-	if writer == "" {
-		res, err := local(kvstore.UpdateOptions{Yield: true})
-		contended, ok := errors.AsType[*kvstore.ContendedError](err)
-		if !ok {
-			return res, err
-		}
-		writer = contended.Writer
-	}
-	return s.commitElsewhere(ctx, patience, writer, op, r, local)
-}
-
-// answer is what another instance said, or why it did not.
-type answer struct {
-	reply *nats.Msg
-	err   error
-}
-
-// commitElsewhere has another instance carry out a write, and does it here when that one does not answer within the patience. When
-// it turns out that it was done there, its answer is waited for all the same: nobody else knows the result.
-func (s *Service) commitElsewhere(ctx context.Context, patience time.Duration, writer string, op subjects.Operation, r *request,
-	local func(kvstore.UpdateOptions) (result, error),
-) (result, error) {
-	id := nuid.Next()
-	asking, cancel := context.WithCancel(ctx)
-	answers := make(chan answer, 1)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		reply, err := s.forward(asking, writer, op, r, id)
-		answers <- answer{reply, err}
-	})
-	defer wg.Wait()
-	defer cancel()
-	refused := kvstore.ErrDeadline
-	select {
-	case a := <-answers:
-		if a.err == nil {
-			return result{relayed: a.reply}, nil
-		}
-		refused, answers = a.err, nil
-	case <-time.After(patience):
-	}
-	res, err := local(kvstore.UpdateOptions{Request: id})
-	if errors.Is(err, kvstore.ErrCarriedOut) && answers != nil {
-		if a := <-answers; a.err == nil {
-			return result{relayed: a.reply}, nil
-		}
-	}
-	if errors.Is(refused, kvstore.ErrDeadline) {
-		err = inDoubt(err)
+	res, err := e.local(ctx, s, r, kvstore.UpdateOptions{Yield: true})
+	if contended, ok := errors.AsType[*kvstore.ContendedError](err); ok {
+		return result{writer: contended.Writer}, nil
 	}
 	return res, err
 }
@@ -91,9 +47,8 @@ func forwardDeadline(now, deadline kvstore.Instant) kvstore.Instant {
 	return deadline - max(1, min((deadline-now)/forwardShare, forwardMargin))
 }
 
-// forward sends a request to one instance and returns its reply. It returns kvstore.ErrDeadline when the reply did not come
-// before the context ended, and any other error when the request certainly was not taken.
-func (s *Service) forward(ctx context.Context, instance string, op subjects.Operation, r *request, id string) (*nats.Msg, error) {
+// forwarded is the message that has another instance answer a request. The id is empty for a read.
+func (s *Service) forwarded(instance string, op subjects.Operation, r *request, id string) *nats.Msg {
 	header := maps.Clone(r.header)
 	if header == nil {
 		header = nats.Header{}
@@ -104,13 +59,22 @@ func (s *Service) forward(ctx context.Context, instance string, op subjects.Oper
 	if id != "" {
 		header[headerRequest] = []string{id}
 	}
-	reply, err := s.conn.RequestMsgWithContext(ctx, &nats.Msg{
-		Subject: s.prefix.Instance(instance, op), Header: header, Data: r.data,
-	})
+	return &nats.Msg{Subject: s.prefix.Instance(instance, op), Header: header, Data: r.data}
+}
+
+// forward sends a read to one instance and returns its reply. It returns kvstore.ErrDeadline when the reply did not come before
+// the context ended, and any other error when the request certainly was not taken.
+func (s *Service) forward(ctx context.Context, instance string, op subjects.Operation, r *request) (*nats.Msg, error) {
+	reply, err := s.conn.RequestMsgWithContext(ctx, s.forwarded(instance, op, r, ""))
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: no reply from instance %q: %w", kvstore.ErrDeadline, instance, ctx.Err())
 	} else if err != nil {
-		err = fmt.Errorf("%w: ask instance %q: %w", kvstore.ErrUnavailable, instance, err)
+		err = notTaken(instance, err)
 	}
 	return reply, err
+}
+
+// notTaken says that another instance certainly did not take a request.
+func notTaken(instance string, cause error) error {
+	return fmt.Errorf("%w: ask instance %q: %w", kvstore.ErrUnavailable, instance, cause)
 }

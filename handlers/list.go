@@ -146,7 +146,7 @@ func (s *Service) beginElsewhere(ctx context.Context, r *request, w *walk, insta
 	if r.direct {
 		return kvstore.ErrScanExpired
 	}
-	w.relayed, err = s.forward(ctx, instance, w.op, r, "")
+	w.relayed, err = s.forward(ctx, instance, w.op, r)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return kvstore.ErrScanExpired
 	}

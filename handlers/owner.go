@@ -11,38 +11,37 @@ import (
 
 func ownerEndpoints() []*endpoint {
 	return []*endpoint{{
-		op: subjects.OwnerRemoveAll, schema: schemaOf[wire.OwnerRemoveAllRequest](), writes: true, serve: removeAll,
+		op: subjects.OwnerRemoveAll, schema: schemaOf[wire.OwnerRemoveAllRequest](), long: true, local: removeAll,
 	}}
 }
 
 // removeAll removes an owner's rows in several commits. What was removed when the deadline comes is a result; after any other
 // failure between commits, the end of the instance included, it would be wrong to say that nothing was written.
-func removeAll(ctx context.Context, s *Service, r *request) (result, error) {
+//
+// There is no telling how long another instance may need, so it gets all the time there is. It will then not be done here a
+// second time, and its commits need no request id.
+func removeAll(ctx context.Context, s *Service, r *request, o kvstore.UpdateOptions) (res result, err error) {
 	req, err := decode(r, domain.ValidateOwnerRemoveAll)
 	if err != nil {
 		return result{}, err
 	}
-	// There is no telling how long another instance may need, so it gets all the time there is. It will then not be done here a
-	// second time, and its commits need no request id.
-	return s.commit(ctx, maxWait, subjects.OwnerRemoveAll, r, func(o kvstore.UpdateOptions) (res result, err error) {
-		o.Request = ""
-		for removed := 0; ; o.Yield = false { // from the second commit on: the count is here
-			n, more, revision, err := s.removeBatch(ctx, o, req)
-			switch {
-			case err != nil && res.body == nil:
-				return res, err
-			case deadlinePassed(err):
-				return res, nil
-			case err != nil:
-				return res, inDoubt(err)
-			}
-			removed += n
-			res = result{body: &wire.OwnerRemoveAllReply{Removed: uint32(removed)}, revision: revision}
-			if !more {
-				return res, nil
-			}
+	o.Request = ""
+	for removed := 0; ; o.Yield = false { // from the second commit on: the count is here
+		n, more, revision, err := s.removeBatch(ctx, o, req)
+		switch {
+		case err != nil && res.body == nil:
+			return res, err
+		case deadlinePassed(err):
+			return res, nil
+		case err != nil:
+			return res, inDoubt(err)
 		}
-	})
+		removed += n
+		res = result{body: &wire.OwnerRemoveAllReply{Removed: uint32(removed)}, revision: revision}
+		if !more {
+			return res, nil
+		}
+	}
 }
 
 func (s *Service) removeBatch(ctx context.Context, o kvstore.UpdateOptions, req *wire.OwnerRemoveAllRequest) (

@@ -20,6 +20,7 @@ type result struct {
 	revision kvstore.Revision // the store revision that it reflects
 	relayed  *nats.Msg        // instead of both: the reply of another instance
 	parked   bool             // the request waits and is answered later
+	writer   string           // not empty: nothing was done, and this instance is to do it
 }
 
 // answer publishes the result or the error and returns what became of the request.
@@ -54,7 +55,7 @@ func (s *Service) send(e *endpoint, m *nats.Msg) error {
 	}
 	err := fmt.Errorf("%w: a reply of %d bytes and its headers, the server's max_payload is %d",
 		kvstore.ErrTooLarge, len(m.Data), s.conn.MaxPayload())
-	if e.writes {
+	if e.writes() {
 		// Whoever hears "too large" takes it that nothing was written.
 		err = fmt.Errorf("%w: %w", kvstore.ErrUnknown, err)
 	}

@@ -90,6 +90,12 @@ func (r *request) patience(most time.Duration) time.Duration {
 	return time.Duration(left) * time.Millisecond
 }
 
+// left is what is left of the time that the request may take.
+func (r *request) left() time.Duration { return r.patience(maxWait) - time.Since(r.start) }
+
+// late tells whether nobody waited for the answer any more when the request arrived.
+func (r *request) late() bool { return r.deadline <= r.arrived }
+
 func (r *request) readOptions() kvstore.ReadOptions {
 	return kvstore.ReadOptions{MinRevision: r.min, Leader: r.leader}
 }
@@ -139,7 +145,7 @@ func decode[Req any](r *request, validate func(*Req) error) (*Req, error) {
 	if err := validate(req); err != nil {
 		return nil, err
 	}
-	if r.deadline <= r.arrived {
+	if r.late() {
 		return nil, fmt.Errorf("%w: %d on arrival at %d", kvstore.ErrDeadline, r.deadline, r.arrived)
 	}
 	return req, nil

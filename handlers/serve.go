@@ -22,7 +22,7 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 		s.finish(e, r, result{}, err)
 		return
 	}
-	waits := !e.writes && s.waits(base, r)
+	waits := !e.writes() && s.waits(base, r)
 	if e.inline && !waits {
 		res, err := s.run(base, e, r)
 		s.finish(e, r, res, err)
@@ -33,11 +33,19 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 		s.finish(e, r, result{}, err)
 		return
 	}
+	if writer := s.writerFor(e, r); writer != "" {
+		s.relay(e, r, place, writer)
+		return
+	}
 	go func() {
-		defer s.gate.leave(place)
 		ctx, cancel := context.WithTimeout(base, r.patience(maxWait))
 		defer cancel()
 		res, err := s.run(ctx, e, r)
+		if err == nil && res.writer != "" {
+			s.relay(e, r, place, res.writer)
+			return
+		}
+		defer s.gate.leave(place)
 		s.finish(e, r, res, err)
 	}()
 }
@@ -57,6 +65,9 @@ func (s *Service) waits(ctx context.Context, r *request) bool {
 // run answers a request, whatever happens.
 func (s *Service) run(ctx context.Context, e *endpoint, r *request) (res result, err error) {
 	defer recovered(&err)
+	if e.writes() {
+		return s.commit(ctx, e, r)
+	}
 	return e.serve(ctx, s, r)
 }
 

@@ -76,6 +76,7 @@ type Service struct {
 	snapshots kvstore.Snapshots
 	gate      *gate
 	awaiting  awaiting
+	relays    relays
 	micro     micro.Service
 	own       *nats.Subscription
 	base      context.Context    // of all requests: what waits for an object has none of its own
@@ -177,11 +178,16 @@ func (s *Service) subscribe(ctx, base context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.micro.Stop())
-			if s.own != nil {
-				err = errors.Join(err, s.own.Unsubscribe())
+			for _, sub := range []*nats.Subscription{s.own, s.relays.sub} {
+				if sub != nil {
+					err = errors.Join(err, sub.Unsubscribe())
+				}
 			}
 		}
 	}()
+	if err := s.subscribeRelays(); err != nil {
+		return err
+	}
 	if err := s.addEndpoints(base); err != nil {
 		return err
 	}
@@ -257,9 +263,10 @@ func (s *Service) stop(ctx context.Context) error {
 		err = errors.Join(err, ctx.Err())
 	}
 	s.cancel()
+	s.relays.close()
 	<-s.gate.idle
 	s.awaiting.wg.Wait()
-	return errors.Join(err, s.flush(ctx))
+	return errors.Join(err, s.relays.sub.Unsubscribe(), s.flush(ctx))
 }
 
 // drain waits until every message that had reached the subscriptions was taken from them.

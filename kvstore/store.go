@@ -53,6 +53,9 @@ type UpdateOptions struct {
 	// Request identifies a request that two instances may both try to carry
 	// out; only one of them will. Empty: nobody else has it. 1..64 bytes.
 	Request string
+	// Since is the revision of the store when the request was handed to the other
+	// instance; 0 is that of the call. What was written before it is of other requests.
+	Since Revision
 	// Yield returns a ContendedError after several lost races, or when the
 	// transaction would wait for what another instance has under way, instead of
 	// trying on.

@@ -32,7 +32,7 @@ var (
 
 // append sends the first events of the queue, as many as it pays to send at once.
 func (f *Feed) append(ctx context.Context) error {
-	n, chain := f.costs.next(f.queue.len())
+	n, chain := f.costs.next(len(f.queue.items))
 	msgs := f.encode(n)
 	if len(msgs) == 0 {
 		return nil

@@ -34,7 +34,7 @@
 //
 // The instance that made a commit appends its events at once, and those of other commits before it.
 // The others look after a short delay whether that happened, and do it when the stream did not move
-// meanwhile. An instance that comes second leaves everything to the first in the same way. That is a
+// meanwhile; only then do they derive the events. An instance that comes second leaves everything to the first in the same way. That is a
 // habit which saves work; the fence alone decides.
 //
 // # Guarantees

@@ -77,7 +77,8 @@ type Stats struct {
 	Revision kvstore.Revision
 	// Sequence is that of the stream's last message, as far as known.
 	Sequence uint64
-	// Waiting counts the events that are not known to be out.
+	// Waiting counts the events that are not known to be out. A commit that is left to another instance
+	// counts as one: its events are not derived before this instance has to append them.
 	Waiting int
 	// Events and Appends count what this instance appended; an append holds one event or more.
 	Events, Appends uint64

@@ -134,14 +134,30 @@ func (f *Feed) receive(ctx context.Context, w *kvstore.Watcher) error {
 	return err
 }
 
+// take adds a commit to what waits. Only of an own one the events are asked at once.
 func (f *Feed) take(c *kvstore.Commit) {
+	if c.Writer == f.o.InstanceID {
+		f.deriveLeft()
+		f.derive(c, true)
+		return
+	}
+	if !f.yields && !f.queue.foreign() {
+		f.leave()
+	}
+	f.queue.leave(c)
+}
+
+// deriveLeft asks for the events of the commits that were left to another instance.
+func (f *Feed) deriveLeft() {
+	for len(f.queue.left) > 0 {
+		f.derive(f.queue.take(), false)
+	}
+}
+
+func (f *Feed) derive(c *kvstore.Commit, own bool) {
 	events, err := f.o.Events(c)
 	if err != nil {
 		f.o.Logger.Error("derive changes", "revision", c.Revision, "err", err)
-	}
-	own := c.Writer == f.o.InstanceID
-	if n := f.queue.len(); !own && !f.yields && (n == 0 || f.queue.items[n-1].own) {
-		f.leave()
 	}
 	f.release(f.queue.push(events, f.at.position, c.Revision, own))
 }
@@ -162,7 +178,7 @@ func (f *Feed) leave() { f.due = time.Now().Add(jitter(standby)) }
 
 // advance appends what is due. When another instance may have appended it, it looks first.
 func (f *Feed) advance(ctx context.Context) error {
-	if !f.leads() || !f.queue.items[0].own {
+	if !f.leads() || !f.queue.items[0].own { // who leads has derived what was left
 		moved, err := f.sync(ctx)
 		if err != nil || f.queue.len() == 0 {
 			return err
@@ -171,6 +187,7 @@ func (f *Feed) advance(ctx context.Context) error {
 			f.leave()
 			return nil
 		}
+		f.deriveLeft()
 	}
 	return f.append(ctx)
 }

@@ -15,13 +15,34 @@ type item struct {
 	done kvstore.Revision
 }
 
-// queue holds items in the order of their positions.
+// queue holds items in the order of their positions, and behind them commits that are left to another
+// instance: as a rule that one pushes them, and what their events are is never asked here.
 type queue struct {
 	items []item
 	own   int // how many of them are own
+	left  []*kvstore.Commit
 }
 
-func (q *queue) len() int { return len(q.items) }
+// len counts what waits; a commit that is left to another instance counts as one.
+func (q *queue) len() int { return len(q.items) + len(q.left) }
+
+// foreign tells whether what waits last is of another instance.
+func (q *queue) foreign() bool {
+	return len(q.left) > 0 || len(q.items) > 0 && !q.items[len(q.items)-1].own
+}
+
+// leave adds a commit of another instance.
+func (q *queue) leave(c *kvstore.Commit) { q.left = append(q.left, c) }
+
+// take removes the first commit that was left.
+func (q *queue) take() *kvstore.Commit {
+	c := q.left[0]
+	q.left[0] = nil // let go of its states
+	if q.left = q.left[1:]; len(q.left) == 0 {
+		q.left = nil
+	}
+	return c
+}
 
 // push adds the events of a commit that are behind a position. It returns the commit's revision when
 // that leaves nothing to wait for, else 0.
@@ -47,14 +68,18 @@ func (q *queue) push(events []domain.Event, after position, revision kvstore.Rev
 	return 0
 }
 
-// pass removes the items up to a position and returns the store revision that is then done; 0 when
-// it is not known to have moved.
+// pass removes what is up to a position and returns the store revision that is then done; 0 when it is
+// not known to have moved. A commit that was left stays while its last revision may have more events.
 func (q *queue) pass(p position) kvstore.Revision {
 	n := 0
 	for n < len(q.items) && p.covers(q.items[n].position) {
 		n++
 	}
-	return q.drop(n)
+	done := q.drop(n)
+	for len(q.items) == 0 && len(q.left) > 0 && q.left[0].Revision < p.revision {
+		done = q.take().Revision
+	}
+	return done
 }
 
 // drop removes the first n items and returns what [queue.pass] does.

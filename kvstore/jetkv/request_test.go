@@ -76,6 +76,39 @@ func TestRequestWhoseMessagesAreRewritten(t *testing.T) {
 	}
 }
 
+// The same when it is tried here only after the state has passed the gap, as by an
+// instance that had asked another one before the gap.
+func TestRequestFromBeforeAGap(t *testing.T) {
+	t.Parallel()
+	node := testenv.Server(t, testenv.ServerOptions{})
+	o := jetkv.Options{Bucket: bucketName()}
+	relay := testenv.Proxy(t, node.URL())
+	nc := relay.Connect(t, noBuffer)
+	a, b := open(t, node.Connect(t), o), open(t, nc, o)
+	hot, once := kvtest.Key("a", "hot"), kvtest.Key("a", "once")
+	before := a.put(hot, "0")
+	b.reaches(before)
+	relay.Cut()
+	testenv.Eventually(t, patience, func() bool { return !nc.IsConnected() }, "cut noticed")
+	if err := kvtest.Increment(within(t), a, kvstore.UpdateOptions{Request: "r"}, hot); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 { // more than the log keeps of a row
+		if err := kvtest.Increment(within(t), a, kvstore.UpdateOptions{}, hot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	relay.Heal()
+	b.reaches(a.latest().Revision())
+	_, err := b.Update(within(t), kvstore.UpdateOptions{Request: "r", Since: before}, func(tx *kvstore.Tx) error {
+		_, err := tx.Put(once, []byte("again"), 0)
+		return err
+	})
+	if r := b.latest().Row(once); r != nil || !errors.Is(err, kvstore.ErrCarriedOut) {
+		t.Errorf("the request was carried out again: row %+v, answer %v", r, err)
+	}
+}
+
 // Of two instances that race, the one whose id comes first goes on, and the other
 // gives way.
 func TestLosersMayYield(t *testing.T) {

@@ -20,7 +20,7 @@ type txn struct {
 	opts kvstore.UpdateOptions
 	fn   func(*kvstore.Tx) error
 	done chan result
-	// since is the revision of the state when the call was made.
+	// since is the revision of the state before anybody could carry the request out.
 	since kvstore.Revision
 
 	// stage lets the caller give up before the transaction is sent and not
@@ -115,7 +115,10 @@ func (s *Store) Update(ctx context.Context, o kvstore.UpdateOptions, fn func(*kv
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("%w: %w", kvstore.ErrDeadline, err)
 	}
-	t := &txn{ctx: ctx, opts: o, fn: fn, done: make(chan result, 1), since: s.committed.Load().Revision()}
+	t := &txn{ctx: ctx, opts: o, fn: fn, done: make(chan result, 1), since: o.Since}
+	if t.since == 0 {
+		t.since = s.committed.Load().Revision()
+	}
 	select {
 	case <-s.closed:
 		return 0, kvstore.ErrClosed
