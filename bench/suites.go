@@ -30,7 +30,7 @@ type table struct {
 func suites() []suite {
 	measured := []suite{
 		r3Suite(), r1Suite(), storeSuite(), leaseSuite(), readSuite(), instancesSuite(),
-		placeR3Suite(), placeR1Suite(), placeInstancesSuite(), objectFindSuite(), scaleSuite(),
+		placeR3Suite(), placeR1Suite(), placeInstancesSuite(), objectFindSuite(), scaleSuite(), moveSuite(),
 	}
 	all := suite{name: "all", about: "every suite that measures the service, one after the other"}
 	for _, s := range measured {

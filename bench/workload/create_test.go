@@ -177,3 +177,53 @@ func TestOwnerRemoveAll(t *testing.T) {
 		t.Errorf("got error %v of a removal without rows, want their number", err)
 	}
 }
+
+func TestMoves(t *testing.T) {
+	t.Parallel()
+	g, ctx := newGroup(t)
+	url, err := g.Service(ctx, peer.ServiceOptions{Sync: "2m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const callers = 2
+	for _, move := range []func(int) func([]string, int) load.Workload{workload.AggregatePrepare, workload.AggregateCommit} {
+		w := setUp(ctx, t, move(3)([]string{url}, callers)).(load.Preparer)
+		for range 3 { // to, fro and to
+			for caller := range callers {
+				if err := w.Prepare(ctx, caller); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Op(ctx, caller); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := w.Op(ctx, 0); err == nil {
+			t.Error("got no error of a step that was done")
+		}
+	}
+}
+
+func TestFindDuringMoves(t *testing.T) {
+	t.Parallel()
+	g, ctx := newGroup(t)
+	url, err := g.Service(ctx, peer.ServiceOptions{Sync: "2m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := workload.StoreObjects(ctx, []string{url}, 10); err != nil {
+		t.Fatal(err)
+	}
+	w := workload.FindDuringMoves(10, 50)([]string{url}, 1)
+	if err := w.Setup(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if err := w.Op(ctx, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
