@@ -16,6 +16,7 @@ var fuzzed = []reflect.Type{
 	reflect.TypeFor[probe](), reflect.TypeFor[wire.MeshNodeUpdateRequest](), reflect.TypeFor[wire.MeshNodeListReply](),
 	reflect.TypeFor[wire.StoreWriteRequest](), reflect.TypeFor[wire.LeaseClaimRequest](), reflect.TypeFor[wire.StatusGetRequest](),
 	reflect.TypeFor[wire.Authority](), reflect.TypeFor[wire.ObjectReserveRequest](),
+	reflect.TypeFor[wire.ActorTransferPrepareRequest](), reflect.TypeFor[wire.ActorTransferReply](),
 }
 
 func FuzzUnmarshalCBOR(f *testing.F) {

@@ -117,7 +117,7 @@ func TestUnmarshalRefusesObjectRequests(t *testing.T) {
 
 func (m misprint) check(t *testing.T) {
 	t.Helper()
-	message := objectSample(t, m.sample)
+	message := sampleNamed(t, m.sample)
 	data, err := wire.Marshal(wire.JSON, message)
 	if err != nil {
 		t.Fatal(err)
@@ -136,10 +136,10 @@ func (m misprint) check(t *testing.T) {
 	}
 }
 
-// objectSample returns the message of a sample about objects.
-func objectSample(t *testing.T, name string) any {
+// sampleNamed returns the message of a sample.
+func sampleNamed(t *testing.T, name string) any {
 	t.Helper()
-	for _, s := range allObjectSamples() {
+	for _, s := range samples() {
 		if s.name == name {
 			return s.message
 		}

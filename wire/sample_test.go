@@ -84,7 +84,7 @@ func samples() []sample {
 	leaseHead := wire.EventHead{Revision: 43, Kind: wire.EventOwnerLease, Change: wire.ChangeExpired, StoreTime: now}
 	serverHead := wire.EventHead{Revision: 43, Kind: wire.EventClientServer, Change: wire.ChangeUpserted, StoreTime: now}
 	publisherHead := wire.EventHead{Revision: 43, Kind: wire.EventFanoutPublisher, Change: wire.ChangeRemoved, StoreTime: now}
-	return slices.Concat(allObjectSamples(), locationSamples(), []sample{
+	return slices.Concat(allObjectSamples(), locationSamples(), transferSamples(), []sample{
 		{"mesh-node.descriptor", &node},
 		{"mesh-node.descriptor-raw-rid", &raw},
 		{"mesh-node.descriptor-least", &least},

@@ -53,6 +53,7 @@ func TestEnumsAreDistinct(t *testing.T) {
 		"AuthorityMutationKind": wire.AuthorityMutationKind(""), "GenerationTransition": wire.GenerationTransition(""),
 		"Reason": wire.Reason(""), "EndedOwner": wire.EndedOwner(""), "LookupKind": wire.LookupKind(""),
 		"EntryState": wire.EntryState(""), "AwaitCondition": wire.AwaitCondition(""), "CompletionKind": wire.CompletionKind(""),
+		"ActorTransferState": wire.ActorTransferState(""), "ActorTransferStatus": wire.ActorTransferStatus(""),
 	} {
 		seen := map[string]bool{"": true}
 		for _, value := range enum.Values() {
