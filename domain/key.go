@@ -24,6 +24,7 @@ const (
 	FamilyAggregate       = "aggregate"   // states of groups that change at one instant
 	FamilyInventory       = "inventory"   // pages that list the participants of an aggregate
 	FamilyParticipant     = "participant" // what an aggregate does to each of its participants
+	FamilyTransfer        = "transfer"    // the latest transfer of each actor; they expire once they are finished
 	FamilyOpaque          = "opaque"
 )
 
@@ -31,6 +32,7 @@ const (
 // their liveness hangs on.
 var objectFamilies = []string{
 	FamilyAuthority, FamilyTerminal, FamilyAbortMark, FamilyAggregate, FamilyInventory, FamilyParticipant,
+	FamilyTransfer,
 }
 
 // The indexes that [Schema] declares.
@@ -76,6 +78,11 @@ func ActorKey(meshName, actorID string) kvstore.Key {
 // RouteKey is the key of a route.
 func RouteKey(kind wire.RouteKind, routeKey string) kvstore.Key {
 	return kvstore.NewKey(FamilyRoute, string(kind), routeKey)
+}
+
+// TransferKey is the key of the latest transfer of an actor.
+func TransferKey(meshName, actorID string) kvstore.Key {
+	return kvstore.NewKey(FamilyTransfer, meshName, actorID)
 }
 
 // OpaqueKey is the key of a caller's row in the opaque store.

@@ -1,0 +1,7 @@
+package domain
+
+// Hooks for the tests of transfers.
+var (
+	DecodeTransfer = decodeTransfer
+	SameTransfer   = sameTransfer
+)
