@@ -76,6 +76,7 @@ func vectors(t *testing.T) map[string]*kvstore.Row {
 	}
 	maps.Copy(rows, locationVectors(t))
 	maps.Copy(rows, objectVectors(t))
+	maps.Copy(rows, transferVectors(t))
 	return rows
 }
 
@@ -123,6 +124,7 @@ var decoders = map[string]func(*kvstore.Row) (any, error){
 	domain.FamilyAuthority:       domain.DecodeAuthority,
 	domain.FamilyTerminal:        decoder(domain.DecodeTerminal),
 	domain.FamilyAbortMark:       decoder(domain.DecodeAbortMark),
+	domain.FamilyTransfer:        decoder(domain.DecodeTransfer),
 }
 
 func decoder[R any](decode func(*kvstore.Row) (*R, error)) func(*kvstore.Row) (any, error) {
