@@ -88,6 +88,12 @@ func TestSchemasSayWhatIsAccepted(t *testing.T) {
 		{"key as text", "authority.read", object{"key": "zla1:a:7:user%3A42"}, true},
 		{"key as a map", "authority.read", object{"key": object{"kind": "actor", "globalId": "user:42"}}, true},
 		{"text for another map", "object.read-terminal", object{"operation": "zla1:a:7:user%3A42"}, false},
+		{"a list of routing ids", "actor-transfer.prepare", transferOf(1, "a1"), true},
+		{"what the service writes", "actor-transfer.prepare", func() object {
+			request := transferOf(1, "a1")
+			request["state"] = "prepared"
+			return request
+		}(), false},
 		{"nothing", "status.get", object{}, true},
 	} {
 		data, err := json.Marshal(decimal(c.request))

@@ -144,7 +144,7 @@ func endpoints(limits kvstore.Limits) []*endpoint {
 		leaseEndpoints(),
 		meshNodeEndpoints(), clientServerEndpoints(), fanoutPublisherEndpoints(),
 		peerEndpoints(), spotEndpoints(), actorEndpoints(), routeEndpoints(),
-		authorityEndpoints(), objectEndpoints(), placementEndpoints(), aggregateEndpoints(),
+		authorityEndpoints(), objectEndpoints(), placementEndpoints(), aggregateEndpoints(), actorTransferEndpoints(),
 		ownerEndpoints(), changeStampEndpoints(), topologyEndpoints(), storeEndpoints(limits), statusEndpoints(),
 	} {
 		all = append(all, group...)
