@@ -218,7 +218,7 @@ func TestTransfersAreNotPushed(t *testing.T) {
 	d.claim("b")
 	testenv.Eventually(t, patience, func() bool { return len(d.changes()) > 1 }, "events of the leases")
 	want := []string{`upserted owner-lease owner "a"`, `upserted owner-lease owner "b"`}
-	if diff := cmp.Diff(want, d.whats(d.pushed(), nil)); diff != "" {
+	if diff := cmp.Diff(want, d.whats(d.pushed())); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,19 +203,33 @@ func TestRulesGiveTheSameAnswersOnEveryStore(t *testing.T) {
 	})
 }
 
-// The same for one long history, which leads to every answer that matters, so that the
+// The same for long histories, which lead to every answer that matters, so that the
 // comparison says something about each.
 func TestLongHistoryMeetsEveryAnswer(t *testing.T) {
 	t.Parallel()
-	w := newTwins(t, oneServer(t), newSeeded(10), make(map[string]int))
-	w.settle()
-	for range 3000 {
-		w.step()
-	}
-	t.Log(w.met)
-	for _, name := range answersToMeet {
-		if w.met[name] == 0 {
-			t.Errorf("the history did not lead to %q", name)
-		}
+	for name, history := range map[string]struct {
+		asks  []weighed
+		seed  uint64
+		steps int
+		meets []string
+	}{
+		"of the directory": {directoryCommands, 10, 3000, answersToMeet},
+		"of transfers":     {slices.Concat(transferCommands, []weighed{sweepCommand}), 1, 600, transferAnswers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTwins(t, oneServer(t), newSeeded(history.seed), make(map[string]int))
+			w.asks = history.asks
+			w.settle()
+			for range history.steps {
+				w.step()
+			}
+			t.Log(w.met)
+			for _, name := range history.meets {
+				if w.met[name] == 0 {
+					t.Errorf("the history did not lead to %q", name)
+				}
+			}
+		})
 	}
 }

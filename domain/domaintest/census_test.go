@@ -16,6 +16,8 @@ type census struct {
 	objects  []wire.AuthorityItem
 	nodes    []wire.MeshNodeItem
 	rows     map[kvstore.Key]ownedRow // of all families that carry a token, nodes included
+	// transfers are the active ones by their actors.
+	transfers map[string]*wire.ActorTransferRecord
 }
 
 // ownedRow is what the rows that carry a token have in common.
@@ -64,6 +66,9 @@ func count(v kvstore.View) (census, error) {
 		if r.Kind == wire.KindFound {
 			s.leases[owner] = *r.Token
 		}
+	}
+	if err := s.countTransfers(v); err != nil {
+		return s, err
 	}
 	s.objects = listed(l, domain.ListAuthorities, &wire.AuthorityListRequest{Limit: 1000})
 	for _, mesh := range meshes {

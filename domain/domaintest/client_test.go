@@ -20,6 +20,7 @@ func pick[T any](d dice, options ...T) T { return options[d.roll(len(options))] 
 // meet, and most of what it says is true of the view that it has.
 type client struct {
 	dice
+	asks []weighed // what it may ask for
 	view kvstore.View
 	fail func(format string, args ...any)
 
@@ -28,6 +29,7 @@ type client struct {
 	made   map[string]reservation       // the latest of each object
 	asked  map[string]wire.ObjectReserveRequest
 	placed map[string]wire.ObjectPlaceRequest
+	moved  map[string]wire.ActorTransfer // the latest that was asked for, of each actor
 	seeds  uint64
 }
 
@@ -41,8 +43,9 @@ type reservation struct {
 
 func newClient(d dice, fail func(format string, args ...any)) *client {
 	return &client{
-		dice: d, fail: fail, tokens: make(map[string][]wire.OwnerToken), made: make(map[string]reservation),
+		dice: d, asks: commands, fail: fail, tokens: make(map[string][]wire.OwnerToken), made: make(map[string]reservation),
 		asked: make(map[string]wire.ObjectReserveRequest), placed: make(map[string]wire.ObjectPlaceRequest),
+		moved: make(map[string]wire.ActorTransfer),
 	}
 }
 

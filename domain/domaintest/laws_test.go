@@ -44,7 +44,9 @@ func (l *laws) check(commit *kvstore.Commit, now kvstore.Instant) error {
 	if err != nil {
 		return fmt.Errorf("after commit %d: %w", commit.Revision, err)
 	}
-	for _, law := range []func(before, after *census) error{oneAuthorityEach, sumsOfRows, withinLimits, l.generationsGrow, l.writtenByTheLiving} {
+	for _, law := range []func(before, after *census) error{
+		oneAuthorityEach, sumsOfRows, withinLimits, l.generationsGrow, l.writtenByTheLiving, transfersGoOneWay,
+	} {
 		if err := law(&before, &after); err != nil {
 			return fmt.Errorf("commit %d at %d: %w", commit.Revision, now, err)
 		}

@@ -1,6 +1,8 @@
 package domaintest_test
 
 import (
+	"slices"
+
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -39,20 +41,26 @@ var storeCommands = []weighed{
 	{3, (*client).getStamp},
 	{1, (*client).countRows},
 	{1, (*client).removeAll},
-	{3, func(c *client) command { return sweeping(1 + c.roll(3)) }},
+	sweepCommand,
 }
 
+// sweepCommand takes away what has expired.
+var sweepCommand = weighed{3, func(c *client) command { return sweeping(1 + c.roll(3)) }}
+
+// directoryCommands are the operations on all that has owners, and on the store.
+var directoryCommands = slices.Concat(objectCommands, descriptorCommands, locationCommands, storeCommands)
+
 // commands are all operations.
-var commands = append(append(append(append([]weighed{}, objectCommands...), descriptorCommands...), locationCommands...), storeCommands...)
+var commands = slices.Concat(directoryCommands, transferCommands)
 
 // next makes up a request.
 func (c *client) next() command {
 	total := 0
-	for _, w := range commands {
+	for _, w := range c.asks {
 		total += w.weight
 	}
 	n := c.roll(total)
-	for _, w := range commands {
+	for _, w := range c.asks {
 		if n -= w.weight; n < 0 {
 			return w.make(c)
 		}
