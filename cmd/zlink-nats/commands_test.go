@@ -106,6 +106,14 @@ func cmdAsk(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func cmdOldService(ts *testscript.TestScript, _ bool, args []string) {
+	nc, _ := plainClient(ts)
+	subject := subjects.Prefix(args[0]).Operation(subjects.StatusGet)
+	_, err := nc.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond([]byte("{}")) })
+	ts.Check(err)
+	ts.Check(nc.Flush())
+}
+
 func cmdEditBucket(ts *testscript.TestScript, _ bool, _ []string) {
 	_, js := plainClient(ts)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -93,7 +93,7 @@ type talk struct {
 }
 
 // TestProtocol has a client in each encoding go through every row of sections 2 to 4 of
-// the protocol, and through every form of a reply that can be provoked.
+// the protocol and of transfers, and through every form of a reply that can be provoked.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 	for _, d := range dialects {
@@ -199,7 +199,7 @@ func TestProtocolStepsAreComplete(t *testing.T) {
 	for _, s := range protocolSteps() {
 		told[s.op] = true
 	}
-	elsewhere := []string{"owner", "change-stamp", "topology", "store", "status", "aggregate", "actor-transfer"}
+	elsewhere := []string{"owner", "change-stamp", "topology", "store", "status", "aggregate"}
 	for _, op := range subjects.Operations() {
 		if !told[op] && !slices.Contains(elsewhere, op.Group()) {
 			t.Errorf("no step asks for %s", op)
@@ -231,7 +231,7 @@ func TestInfoListsTheOperations(t *testing.T) {
 		}
 	}
 	for _, op := range subjects.Operations() {
-		if op.Group() != "aggregate" && op.Group() != "actor-transfer" {
+		if op.Group() != "aggregate" {
 			want = append(want, "zlink.v1."+string(op))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // protocolSteps is a story in which every operation of sections 2 to 4 of the protocol
 // has its part. Owners a and b live, c has ended.
 func protocolSteps() (all []step) {
+	all = append(all, lapsingTransfer())
 	all = append(all, leaseSteps()...)
 	for _, group := range []string{"mesh-node", "client-server", "fanout-publisher"} {
 		all = append(all, descriptorSteps(group)...)
@@ -20,7 +21,8 @@ func protocolSteps() (all []step) {
 	all = append(all, reservationSteps()...)
 	all = append(all, actorSteps()...)
 	all = append(all, authoritySteps()...)
-	return append(all, endedSteps()...)
+	all = append(all, endedSteps()...)
+	return append(all, transferSteps()...)
 }
 
 // owner gives a row an owner.

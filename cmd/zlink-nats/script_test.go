@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"http":        cmdHTTP,        // http STATUS PATH [PATTERN]: shows the answer, waits for the status and the pattern
 			"ask":         cmdAsk,         // [!] ask OPERATION FILE [N]: the request in the file with $VARS, and $I from 1 to N; shows the reply, with ! it must be an error
 			"old-server":  cmdOldServer,   // sets $OLD_URL to the NATS server as one of 2.13
+			"old-service": cmdOldService,  // old-service PREFIX: a service that has status.get and no other operation
 			"edit-bucket": cmdEditBucket,  // turns atomic batches off
 			"consumers":   cmdConsumers,   // consumers N: makes N on the bucket's stream
 			"drop":        cmdDrop,        // drop N: removes all but the last N changes
