@@ -21,7 +21,7 @@ func TestPrepareStoresATransfer(t *testing.T) { // 9 prepare row 4, F-01
 	t.Parallel()
 	w := newWorld(t)
 	record := recordOfTransfer(transferOf(1), wire.TransferPrepared, 30_000, 0)
-	want(t, w.prepare(transferOf(1)), transferAnswer(wire.TransferStatusStored, record))
+	want(t, w.prepareTransfer(transferOf(1)), transferAnswer(wire.TransferStatusStored, record))
 	want(t, w.resolveTransfer(), &wire.ActorTransferResolveReply{Kind: wire.KindFound, Record: record})
 	want(t, w.view().Row(domain.TransferKey("play", "a1")).Expiry, 0)
 }
@@ -35,7 +35,7 @@ func TestPrepareDuringAnotherTransferIsRejected(t *testing.T) { // 9 prepare row
 			w.inState(state)
 			w.at(40_000) // the recovery lease has lapsed, which changes nothing
 			w.quiet(func() {
-				want(t, w.prepare(transferOf(2)),
+				want(t, w.prepareTransfer(transferOf(2)),
 					transferAnswer(wire.TransferStatusRejectedConflict, recordOfTransfer(transferOf(1), state, 30_000, 0)))
 			})
 		})
@@ -45,16 +45,16 @@ func TestPrepareDuringAnotherTransferIsRejected(t *testing.T) { // 9 prepare row
 func TestPrepareIsRepeatable(t *testing.T) { // 9 prepare row 2, F-01
 	t.Parallel()
 	w := newWorld(t)
-	first := w.prepare(transferOf(1))
+	first := w.prepareTransfer(transferOf(1))
 	w.at(1_000)
 	w.quiet(func() {
-		want(t, w.prepare(transferOf(1)), first)
-		want(t, w.prepareFor(transferOf(1), 1), first) // the recovery lease does not move
+		want(t, w.prepareTransfer(transferOf(1)), first)
+		want(t, w.prepareTransferFor(transferOf(1), 1), first) // the recovery lease does not move
 		reordered := transferOf(1, func(t *wire.ActorTransfer) { slices.Reverse(t.Participants) })
-		want(t, w.prepare(reordered), first) // as they were stored
+		want(t, w.prepareTransfer(reordered), first) // as they were stored
 	})
 	w.at(50_000)
-	w.quiet(func() { want(t, w.prepare(transferOf(1)), first) })
+	w.quiet(func() { want(t, w.prepareTransfer(transferOf(1)), first) })
 }
 
 // TestPrepareWithOtherFieldsIsRejected changes every field but the identity. 9 prepare
@@ -78,9 +78,9 @@ func TestPrepareWithOtherFieldsIsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			first := w.prepare(transferOf(1))
+			first := w.prepareTransfer(transferOf(1))
 			w.quiet(func() {
-				want(t, w.prepare(transferOf(1, edit)), transferAnswer(wire.TransferStatusRejectedConflict, first.Record))
+				want(t, w.prepareTransfer(transferOf(1, edit)), transferAnswer(wire.TransferStatusRejectedConflict, first.Record))
 			})
 		})
 	}
@@ -91,7 +91,7 @@ func TestPrepareOfACommittedTransferIsRejected(t *testing.T) { // 9 prepare row 
 	w := newWorld(t)
 	w.inState(wire.TransferCommitted)
 	w.quiet(func() {
-		want(t, w.prepare(transferOf(1)),
+		want(t, w.prepareTransfer(transferOf(1)),
 			transferAnswer(wire.TransferStatusRejectedConflict, recordOfTransfer(transferOf(1), wire.TransferCommitted, 30_000, 0)))
 	})
 }
@@ -106,7 +106,7 @@ func TestPrepareReplacesAFinishedTransfer(t *testing.T) { // 9 prepare row 4
 				w.inState(state)
 				w.at(1_000)
 				record := recordOfTransfer(transferOf(n), wire.TransferPrepared, 31_000, 1_000)
-				want(t, w.prepare(transferOf(n)), transferAnswer(wire.TransferStatusStored, record))
+				want(t, w.prepareTransfer(transferOf(n)), transferAnswer(wire.TransferStatusStored, record))
 				w.at(400_000) // the expiry of the finished one is gone with it
 				want(t, w.resolveTransfer().Record, record)
 			})
@@ -122,10 +122,10 @@ func TestTransfersOfDifferentActorsDoNotMeet(t *testing.T) { // 1.8
 		func(t *wire.ActorTransfer) { t.ActorID, t.Source.ActorID, t.Target.ActorID = "A1", "A1", "A1" },
 	}
 	for i, edit := range others {
-		want(t, w.prepare(transferOf(2+i, edit)).Status, wire.TransferStatusStored)
+		want(t, w.prepareTransfer(transferOf(2+i, edit)).Status, wire.TransferStatusStored)
 	}
 	want(t, w.resolveTransfer(), &wire.ActorTransferResolveReply{Kind: wire.KindMissing})
-	want(t, w.prepare(transferOf(1)).Status, wire.TransferStatusStored)
+	want(t, w.prepareTransfer(transferOf(1)).Status, wire.TransferStatusStored)
 }
 
 // TestAdvanceOfNoActiveTransferIsNotFound: there is none, another one is active, or
@@ -138,7 +138,7 @@ func TestAdvanceOfNoActiveTransferIsNotFound(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.quiet(func() { want(t, w.advance(a.rule, 1, "ra"), notFound) })
-			w.prepare(transferOf(1))
+			w.prepareTransfer(transferOf(1))
 			w.quiet(func() {
 				want(t, w.advance(a.rule, 9, "ra"), notFound)
 				want(t, w.advance(a.rule, 9, "rb"), notFound)
@@ -215,7 +215,7 @@ func TestAdvanceByTheRecoveryOwner(t *testing.T) {
 func TestTransferFromBeginningToEnd(t *testing.T) { // F-02
 	t.Parallel()
 	w := newWorld(t)
-	want(t, w.prepare(transferOf(1)).Status, wire.TransferStatusStored)
+	want(t, w.prepareTransfer(transferOf(1)).Status, wire.TransferStatusStored)
 	want(t, w.advance(domain.CommitActorTransfer, 1, "rb").Status, wire.TransferStatusRejectedConflict)
 	committed := w.advance(domain.CommitActorTransfer, 1, "ra")
 	want(t, committed.Status, wire.TransferStatusStored)
@@ -283,13 +283,13 @@ func TestTakeOverWaitsForTheRecoveryLease(t *testing.T) {
 func TestSuccessorCarriesTheTransferOn(t *testing.T) { // F-03
 	t.Parallel()
 	w := newWorld(t)
-	w.prepare(transferOf(1))
+	w.prepareTransfer(transferOf(1))
 	w.at(30_000)
 	w.takeOver(1, "rb")
 	w.quiet(func() {
 		want(t, w.advance(domain.CommitActorTransfer, 1, "ra").Status, wire.TransferStatusRejectedConflict)
-		want(t, w.prepare(transferOf(1)).Status, wire.TransferStatusRejectedConflict) // the record is the successor's
-		want(t, w.prepare(transferOf(1, recoveredBy("rb"))).Status, wire.TransferStatusStored)
+		want(t, w.prepareTransfer(transferOf(1)).Status, wire.TransferStatusRejectedConflict) // the record is the successor's
+		want(t, w.prepareTransfer(transferOf(1, recoveredBy("rb"))).Status, wire.TransferStatusStored)
 	})
 	aborted := recordOfTransfer(transferOf(1, recoveredBy("rb")), wire.TransferAborted, 60_000, 30_000)
 	want(t, w.advance(domain.AbortActorTransfer, 1, "rb"), transferAnswer(wire.TransferStatusStored, aborted))
@@ -325,7 +325,7 @@ func TestActiveTransferStays(t *testing.T) { // 9
 func TestOneOfManyAdvancesIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.prepare(transferOf(1))
+	w.prepareTransfer(transferOf(1))
 	var mu sync.Mutex
 	stored := 0
 	var wg sync.WaitGroup
@@ -359,7 +359,7 @@ func TestOneOfManyAdvancesIsStored(t *testing.T) {
 func TestNoRevisionLeftForTransfers(t *testing.T) {
 	t.Parallel()
 	w := newWorldAt(t, kvstore.MaxRevision-1)
-	w.prepare(transferOf(1))
+	w.prepareTransfer(transferOf(1))
 	w.at(30_000)
 	other := transferOf(2, func(t *wire.ActorTransfer) { t.MeshName = "lab" })
 	for name, fn := range map[string]func(*kvstore.Tx) error{
@@ -372,7 +372,7 @@ func TestNoRevisionLeftForTransfers(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", name, err, kvstore.ErrExhausted)
 		}
 	}
-	want(t, w.prepare(transferOf(1)).Status, wire.TransferStatusStored) // exhaustion is checked last
+	want(t, w.prepareTransfer(transferOf(1)).Status, wire.TransferStatusStored) // exhaustion is checked last
 	want(t, w.advance(domain.ActivateActorTransfer, 1, "ra").Status, wire.TransferStatusInvalidState)
 
 	w = newWorldAt(t, kvstore.MaxRevision-2)

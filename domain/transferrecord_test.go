@@ -15,7 +15,7 @@ import (
 // store them.
 func transferVectors(t *testing.T) map[string]*kvstore.Row {
 	w := newWorld(t)
-	w.prepare(transferOf(1, func(t *wire.ActorTransfer) {
+	w.prepareTransfer(transferOf(1, func(t *wire.ActorTransfer) {
 		t.ActorID, t.Source.ActorID, t.Target.ActorID = "user: é", "user: é", "user: é"
 		t.ExpectedMembershipEpoch = math.MaxInt64
 	}))
@@ -108,7 +108,7 @@ func TestDamagedTransferIsLostInEveryRuleOfIt(t *testing.T) { // 1.5
 				w.inState(state)
 				w.spoilRow(k, makes)
 				w.wantLostIn(rules, k, "prepare", "commit", "activate", "abort", "take-over", "resolve")
-				want(t, w.prepare(transferOf(2, func(t *wire.ActorTransfer) { t.MeshName = "lab" })).Status, wire.TransferStatusStored)
+				want(t, w.prepareTransfer(transferOf(2, func(t *wire.ActorTransfer) { t.MeshName = "lab" })).Status, wire.TransferStatusStored)
 				_, err := w.eventsAndDamage() // nobody else minds
 				want(t, err, nil)
 			}

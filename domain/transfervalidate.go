@@ -62,7 +62,7 @@ func checkTransfer(t *wire.ActorTransfer) error {
 	c.transferRef("target", &t.Target, t)
 	c.generation("expectedActorGeneration", uint64(t.ExpectedActorGeneration))
 	c.generation("expectedMembershipEpoch", uint64(t.ExpectedMembershipEpoch))
-	c.participants("participants", t.Participants)
+	c.transferNodes("participants", t.Participants)
 	c.identifier("recoveryOwnerId", t.RecoveryOwnerID)
 	return c.err
 }
@@ -73,15 +73,15 @@ func (c *checks) transferRef(field string, r *wire.ActorRef, t *wire.ActorTransf
 	c.that(r.ActorID == t.ActorID, join(field, "actorId"), r.ActorID, "the actorId of the transfer")
 }
 
-func (c *checks) participants(field string, rids []wire.RID) {
+func (c *checks) transferNodes(field string, rids []wire.RID) {
 	c.that(len(rids) > 0, field, "", "at least one routing id")
 	seen := make(map[wire.RID]bool, len(rids))
 	for i, rid := range rids {
-		c.element(field, i, checkParticipant(rid, seen))
+		c.element(field, i, checkTransferNode(rid, seen))
 	}
 }
 
-func checkParticipant(rid wire.RID, seen map[wire.RID]bool) error {
+func checkTransferNode(rid wire.RID, seen map[wire.RID]bool) error {
 	var c checks
 	c.rid("", rid)
 	c.that(!seen[rid], "", string(rid), "each routing id once")

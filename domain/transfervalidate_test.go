@@ -162,7 +162,7 @@ func TestLargestTransfer(t *testing.T) {
 	largest := sized(fits)
 	wantInvalid(t, domain.ValidateActorTransferPrepare(largest), "")
 	w := newWorld(t)
-	want(t, w.prepareFor(largest.ActorTransfer, 1).Status, wire.TransferStatusStored)
+	want(t, w.prepareTransferFor(largest.ActorTransfer, 1).Status, wire.TransferStatusStored)
 	w.at(1)
 	want(t, w.takeOver(1, long).Status, wire.TransferStatusStored)
 	want(t, w.advance(domain.CommitActorTransfer, 1, long).Status, wire.TransferStatusStored)

@@ -43,13 +43,13 @@ func transferAnswer(s wire.ActorTransferStatus, r *wire.ActorTransferRecord) *wi
 	return &wire.ActorTransferReply{Status: s, Record: r}
 }
 
-// prepare asks for a transfer with a recovery lease of 30 s.
-func (w *world) prepare(t wire.ActorTransfer) *wire.ActorTransferReply {
+// prepareTransfer asks for a transfer with a recovery lease of 30 s.
+func (w *world) prepareTransfer(t wire.ActorTransfer) *wire.ActorTransferReply {
 	w.t.Helper()
-	return w.prepareFor(t, ttl)
+	return w.prepareTransferFor(t, ttl)
 }
 
-func (w *world) prepareFor(t wire.ActorTransfer, ttl wire.Millis) *wire.ActorTransferReply {
+func (w *world) prepareTransferFor(t wire.ActorTransfer, ttl wire.Millis) *wire.ActorTransferReply {
 	w.t.Helper()
 	return ask(w, domain.ValidateActorTransferPrepare, domain.PrepareActorTransfer,
 		&wire.ActorTransferPrepareRequest{ActorTransfer: t, RecoveryLeaseTTL: ttl})
@@ -107,7 +107,7 @@ func (w *world) resolveTransfer() *wire.ActorTransferResolveReply {
 // inState brings the first transfer into a state, at the clock's instant.
 func (w *world) inState(s wire.ActorTransferState) {
 	w.t.Helper()
-	w.prepare(transferOf(1))
+	w.prepareTransfer(transferOf(1))
 	switch s {
 	case wire.TransferPrepared:
 	case wire.TransferCommitted:
