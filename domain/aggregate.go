@@ -203,8 +203,7 @@ func aggregateAmounts(r *kvstore.Row) (amounts []kvstore.Amount) {
 // *kvstore.DataLostError, also when there is a page of which nobody can tell whom it
 // lists.
 func lockOf(v kvstore.View, k kvstore.Key) (*aggregate, error) {
-	text := string(k[len(kvstore.Prefix(FamilyAuthority)):])
-	a, _, err := preparedOf(v, text)
+	a, _, err := preparedOf(v, authorityText(k))
 	if err != nil || a != nil {
 		return a, err
 	}
@@ -234,28 +233,4 @@ func preparedOf(v kvstore.View, value string) (*aggregate, *kvstore.Row, error) 
 func isLocked(v kvstore.View, k kvstore.Key) (bool, error) {
 	a, err := lockOf(v, k)
 	return a != nil, err
-}
-
-// FindAggregate answers which aggregate an object takes part in.
-//
-// Reads: the authority, the pages that list it, their aggregates. Errors:
-// *kvstore.DataLostError.
-func FindAggregate(v kvstore.View, req *wire.AggregateFindRequest) (*wire.AggregateFindReply, error) {
-	k := AuthorityKey(req.Key)
-	a, err := lockOf(v, k)
-	if err == nil && a == nil {
-		if r := v.Row(k); r != nil && r.Over != nil {
-			a, err = r.Over.(*projection).aggregate(v)
-		}
-	}
-	reply := &wire.AggregateFindReply{Kind: wire.KindMissing, StoreNow: wire.Instant(v.Now())}
-	if err != nil || a == nil {
-		return reply, err
-	}
-	reply.Kind = wire.KindFound
-	reply.Aggregate = &wire.AggregateStatus{
-		Fence: a.Fence, State: a.State, Deadline: a.Deadline, ParticipantCount: a.Request.ParticipantCount,
-		TargetDescriptor: a.Request.Target.Node(), TargetOwner: a.Request.Target.Owner,
-	}
-	return reply, nil
 }

@@ -14,6 +14,9 @@ func AuthorityKey(k wire.ObjectKey) kvstore.Key { return kvstore.NewKey(FamilyAu
 
 func isAuthority(k kvstore.Key) bool { return k.HasPrefix(FamilyAuthority + kvstore.Separator) }
 
+// authorityText is the text form in the key of an authority.
+func authorityText(k kvstore.Key) string { return string(k[len(FamilyAuthority+kvstore.Separator):]) }
+
 // authorityRecord is the body of an authority row.
 type authorityRecord struct {
 	GlobalID                 string          `json:"globalId"`

@@ -105,7 +105,7 @@ func (b *eventBuilder) moved(e kvstore.Entry) {
 
 // authority adds the event of an authority, unless it was only settled.
 func (b *eventBuilder) authority(e kvstore.Entry) {
-	text := string(e.Key[len(kvstore.Prefix(FamilyAuthority)):])
+	text := authorityText(e.Key)
 	k, err := wire.ParseObjectKey(text)
 	if err != nil { // not a key that a rule wrote
 		b.damaged = append(b.damaged, &kvstore.DataLostError{Key: e.Key, Cause: err})

@@ -97,7 +97,7 @@ var operations = []Operation{
 	AuthorityRead, AuthorityList, AuthorityCompareExchange,
 	ObjectReserve, ObjectCommit, ObjectAbort, ObjectCompleteCreation, ObjectReadTerminal,
 	ObjectFind, ObjectList, ObjectAwait, ObjectPlace, ObjectReleaseEnded,
-	AggregateStage, AggregatePrepare, AggregateCommit, AggregateAbort,
+	AggregateStage, AggregatePrepare, AggregateCommit, AggregateAbort, AggregateFind,
 	ActorTransferPrepare, ActorTransferCommit, ActorTransferActivate,
 	ActorTransferAbort, ActorTransferTakeOver, ActorTransferResolve,
 	OwnerRemoveAll, ChangeStampGet, TopologyList, TopologySummary, PlacementSelect,

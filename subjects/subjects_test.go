@@ -13,7 +13,7 @@ func TestOperations(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{
 		"lease": 4, "mesh-node": 3, "client-server": 3, "fanout-publisher": 3, "peer": 3, "spot": 4, "actor": 4, "route": 4,
-		"authority": 3, "object": 10, "aggregate": 4, "actor-transfer": 6,
+		"authority": 3, "object": 10, "aggregate": 5, "actor-transfer": 6,
 		"owner": 1, "change-stamp": 1, "topology": 2, "placement": 1, "store": 3, "status": 1,
 	}
 	got := map[string]int{}

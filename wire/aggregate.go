@@ -124,17 +124,18 @@ type AggregateFindRequest struct {
 // AggregateFindReply is the reply of aggregate.find: [KindFound] when the object takes part in an aggregate that is prepared, or
 // committed and not settled for the object, else [KindMissing].
 type AggregateFindReply struct {
-	Kind      Kind             `json:"kind"`               // which form
-	Aggregate *AggregateStatus `json:"aggregate,omitzero"` // found
-	StoreNow  Instant          `json:"storeNow"`           // the store's time
+	Kind            Kind             `json:"kind"`                     // which form
+	Aggregate       *AggregateStatus `json:"aggregate,omitzero"`       // found
+	OwnerTransition OwnerTransition  `json:"ownerTransition,omitzero"` // found: what it does to the owner of this object
+	StoreNow        Instant          `json:"storeNow"`                 // the store's time
 }
 
 // AggregateStatus says how far an aggregate is. Written by the service.
 type AggregateStatus struct {
-	Fence            Fence          `json:"fence"`            // which it is
-	State            AggregateState `json:"state"`            // prepared: its participants are locked
-	Deadline         Instant        `json:"deadline"`         // prepared: from then on anyone may abort it, and the service does
-	ParticipantCount uint32         `json:"participantCount"` // how many objects take part
-	TargetDescriptor DescriptorKey  `json:"targetDescriptor"` // the node that newOwner participants move to
-	TargetOwner      OwnerToken     `json:"targetOwner"`      // the node's owner
+	Fence            Fence          `json:"fence"`             // which it is
+	State            AggregateState `json:"state"`             // prepared: its participants are locked
+	Deadline         Instant        `json:"deadline,omitzero"` // prepared: from then on anyone may abort it, and the service does
+	ParticipantCount uint32         `json:"participantCount"`  // how many objects take part
+	TargetDescriptor DescriptorKey  `json:"targetDescriptor"`  // the node that newOwner participants move to
+	TargetOwner      OwnerToken     `json:"targetOwner"`       // the node's owner
 }
