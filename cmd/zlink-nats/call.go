@@ -97,11 +97,14 @@ func replyError(reply *nats.Msg) error {
 	return errors.New(text)
 }
 
+// errNoOperation is about an operation that a service of another version has.
+var errNoOperation = errors.New("does not have the operation")
+
 // explainRequest says why there is no reply.
 func explainRequest(l *link, c *config.Client, op subjects.Operation, err error) error {
 	switch where := l.ConnectedUrlRedacted(); {
 	case errors.Is(err, nats.ErrNoResponders) && op != subjects.StatusGet && isServed(l, c):
-		return fmt.Errorf("the service at %s does not have the operation %s", where, op)
+		return fmt.Errorf("the service at %s %w %s", where, errNoOperation, op)
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("the service is not running at %s under %q: start it with 'zlink-nats serve', or name another place with --server or --prefix", where, c.Prefix)
 	case errors.Is(err, nats.ErrTimeout):

@@ -114,6 +114,34 @@ func cmdOldService(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(nc.Flush())
 }
 
+// cmdRelay serves what the service does under another prefix: as one that does not know
+// aggregate.find, or answers it with an error code.
+func cmdRelay(ts *testscript.TestScript, _ bool, args []string) {
+	nc, _ := plainClient(ts)
+	for _, op := range subjects.Operations() {
+		answer := func(m *nats.Msg) {
+			reply, err := nc.RequestMsg(&nats.Msg{Subject: subjects.DefaultPrefix.Operation(op), Header: m.Header, Data: m.Data}, patience)
+			if err == nil {
+				_ = m.RespondMsg(reply) // whoever asked says what it did not hear
+			}
+		}
+		if op == subjects.AggregateFind {
+			if len(args) < 2 {
+				continue
+			}
+			answer = func(m *nats.Msg) {
+				_ = m.RespondMsg(&nats.Msg{
+					Header: nats.Header{wire.HeaderErrorCode: {"500"}, wire.HeaderError: {args[1]}},
+					Data:   fmt.Appendf(nil, `{"error":{"code":%q,"message":"as asked for"}}`, args[1]),
+				})
+			}
+		}
+		_, err := nc.Subscribe(subjects.Prefix(args[0]).Operation(op), answer)
+		ts.Check(err)
+	}
+	ts.Check(nc.Flush())
+}
+
 func cmdEditBucket(ts *testscript.TestScript, _ bool, _ []string) {
 	_, js := plainClient(ts)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -8,20 +8,22 @@ import (
 // evidence is what is known of an object. It is printed as JSON: its parts are as the
 // protocol has them.
 type evidence struct {
-	Kind         wire.LookupKind      `json:"kind"`                  // actor or spot
-	GlobalID     string               `json:"globalId"`              // the object within its kind
-	Key          string               `json:"key"`                   // text form
-	State        string               `json:"state"`                 // an [wire.EntryState] or "missing"
-	Why          []string             `json:"why"`                   // what makes it so, and what follows, in sentences
-	StoreNow     wire.Instant         `json:"storeNow"`              // when the authority was read
-	Authority    *wire.Authority      `json:"authority,omitzero"`    // absent if missing
-	Lease        *wire.LeaseReadReply `json:"lease,omitzero"`        // of the owner, as it is now; absent if missing
-	Node         *wire.MeshNodeItem   `json:"node,omitzero"`         // where the object is; absent if it is gone
-	Spot         *wire.Authority      `json:"spot,omitzero"`         // what an actor is a member of, unless that is an entry spot
-	EntrySpotOf  []wire.MeshNodeItem  `json:"entrySpotOf,omitzero"`  // nodes that have a missing spot as their entry spot
-	Rows         []locationRow        `json:"rows"`                  // that say where it is
-	Changes      []pastChange         `json:"changes"`               // oldest first
-	ChangesError string               `json:"changesError,omitzero"` // why there are no changes
+	Kind           wire.LookupKind          `json:"kind"`                    // actor or spot
+	GlobalID       string                   `json:"globalId"`                // the object within its kind
+	Key            string                   `json:"key"`                     // text form
+	State          string                   `json:"state"`                   // an [wire.EntryState] or "missing"
+	Why            []string                 `json:"why"`                     // what makes it so, and what follows, in sentences
+	StoreNow       wire.Instant             `json:"storeNow"`                // when the authority was read
+	Authority      *wire.Authority          `json:"authority,omitzero"`      // absent if missing
+	Lease          *wire.LeaseReadReply     `json:"lease,omitzero"`          // of the owner, as it is now; absent if missing
+	Node           *wire.MeshNodeItem       `json:"node,omitzero"`           // where the object is; absent if it is gone
+	Spot           *wire.Authority          `json:"spot,omitzero"`           // what an actor is a member of, unless that is an entry spot
+	Aggregate      *wire.AggregateFindReply `json:"aggregate,omitzero"`      // what it takes part in; absent if nothing, or if the service cannot tell
+	AggregateError string                   `json:"aggregateError,omitzero"` // why the service cannot tell
+	EntrySpotOf    []wire.MeshNodeItem      `json:"entrySpotOf,omitzero"`    // nodes that have a missing spot as their entry spot
+	Rows           []locationRow            `json:"rows"`                    // that say where it is
+	Changes        []pastChange             `json:"changes"`                 // oldest first
+	ChangesError   string                   `json:"changesError,omitzero"`   // why there are no changes
 }
 
 // locationRow is what the row of a spot or an actor says of where it is.
@@ -69,6 +71,7 @@ func (e *evidence) gather(c *caller) error {
 	if err := e.findNode(c, a.Allocation.Descriptor); err != nil {
 		return err
 	}
+	e.findAggregate(c)
 	if m := a.Membership; m != nil && m.SpotKind == wire.MembershipUser {
 		e.Spot = new(wire.Authority)
 		if err := c.ask(subjects.AuthorityRead, &wire.AuthorityReadRequest{Key: spotKey(m.SpotID)}, e.Spot); err != nil {

@@ -29,6 +29,7 @@ func (e *evidence) facts() []fact {
 		if m := a.Membership; m != nil {
 			facts = append(facts, fact{"member of", fmt.Sprintf("%s spot %s, generation %d", m.SpotKind, shown(m.SpotID), m.SpotGeneration)})
 		}
+		facts = append(facts, e.aggregateFacts()...)
 	}
 	if len(e.Rows) == 0 {
 		facts = append(facts, fact{"row", "none"})

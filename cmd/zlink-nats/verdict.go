@@ -114,6 +114,9 @@ func (e *evidence) whyReserved() []string {
 
 func (e *evidence) whyUnavailable() []string {
 	why := []string{e.leaseIsOver()}
+	if e.isLocked() {
+		return append(why, "nobody can take it along or create it anew (unavailable, inAggregate) as long as it is locked")
+	}
 	if e.Lease.Kind == wire.KindFound {
 		why = append(why, "the owner is to take it along with authority.compare-exchange, rebindOwnerLease")
 	}
@@ -137,7 +140,8 @@ func (e *evidence) leaseIsOver() string {
 }
 
 // besides are things about an active object that are worth a look.
-func (e *evidence) besides() (why []string) {
+func (e *evidence) besides() []string {
+	why := e.whyAggregate()
 	a := e.Authority.Allocation
 	node := shown(a.Descriptor.RID)
 	switch {

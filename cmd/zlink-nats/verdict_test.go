@@ -32,18 +32,68 @@ func readyActor() *evidence {
 	return e
 }
 
-// TestWhy has what the scripts do not provoke; see objects.txtar and node_dies.txtar.
+// inAggregate lets an object take part in an aggregate of three, which has 12 s left if
+// it is prepared.
+func inAggregate(state wire.AggregateState, does wire.OwnerTransition, edits ...func(*wire.AggregateFindReply)) func(*evidence) {
+	return func(e *evidence) {
+		e.Aggregate = &wire.AggregateFindReply{
+			Kind: wire.KindFound, OwnerTransition: does, StoreNow: 100_000,
+			Aggregate: &wire.AggregateStatus{
+				Fence: wire.Fence{AggregateID: "move 1", AggregateGeneration: 2}, State: state, ParticipantCount: 3,
+				TargetDescriptor: wire.DescriptorKey{MeshName: "play", RID: "n2"}, TargetOwner: wire.OwnerToken{OwnerID: "b", LeaseGeneration: 4},
+			},
+		}
+		if state == wire.AggregatePrepared {
+			e.Aggregate.Aggregate.Deadline = 112_000
+		}
+		for _, edit := range edits {
+			edit(e.Aggregate)
+		}
+	}
+}
+
+// TestWhy has what the scripts do not provoke; see objects.txtar, move.txtar and node_dies.txtar.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	const ready = "it is active, and the lease of its owner is live: messages reach it"
 	spot := func(wrong string) string {
 		return "the spot r1 that it is a member of " + wrong + ": see zlink-nats explain spot r1"
 	}
+	const (
+		locked = `it is locked by aggregate "move 1", generation 2, together with 2 others: until that is committed or aborted nobody can change or remove it`
+		moves  = "with aggregate.commit it moves to node n2 of mesh play, owner b, lease 4"
+		ends   = "after its deadline, in 12s, the service aborts the aggregate if it is not committed yet, and the object stays as it is"
+	)
 	for name, c := range map[string]struct {
 		edit  func(*evidence)
 		state wire.EntryState
 		want  []string
 	}{
+		"it is to move":        {inAggregate(wire.AggregatePrepared, wire.OwnerNew), wire.EntryReady, []string{ready, locked, moves, ends}},
+		"it is locked to stay": {inAggregate(wire.AggregatePrepared, wire.OwnerPreserve), wire.EntryReady, []string{ready, locked, "with aggregate.commit it gets a new payload and stays where it is", ends}},
+		"its move is forgotten": {inAggregate(wire.AggregatePrepared, wire.OwnerNew, func(r *wire.AggregateFindReply) { r.StoreNow, r.Aggregate.ParticipantCount = 115_000, 1 }), wire.EntryReady, []string{
+			ready,
+			`it is locked by aggregate "move 1", generation 2: until that is committed or aborted nobody can change or remove it`,
+			moves,
+			"its deadline has passed, it is overdue for 3s: the service aborts it within seconds, or its log says why it cannot; until then it can still be committed",
+		}},
+		"it has just moved": {inAggregate(wire.AggregateCommitted, wire.OwnerNew), wire.EntryReady, []string{
+			ready, `aggregate "move 1", generation 2 has moved it to node n2 of mesh play, owner b, lease 4; its row is rewritten in the background, which changes nothing for anybody`,
+		}},
+		"it has just changed": {inAggregate(wire.AggregateCommitted, wire.OwnerPreserve), wire.EntryReady, []string{
+			ready, `aggregate "move 1", generation 2 has changed it where it is; its row is rewritten in the background, which changes nothing for anybody`,
+		}},
+		"its aggregate is lost": {func(e *evidence) { e.AggregateError = "dataLost: record" }, wire.EntryReady, []string{
+			ready, "whether it takes part in an aggregate cannot be told: dataLost: record",
+		}},
+		"it is locked and its owner is gone": {func(e *evidence) {
+			e.Lease = &wire.LeaseReadReply{Kind: wire.KindMissing}
+			inAggregate(wire.AggregatePrepared, wire.OwnerNew)(e)
+		}, wire.EntryUnavailable, []string{
+			"lease 3 of its owner a is over, and the owner has no other: it has stopped, or cannot reach the service",
+			"nobody can take it along or create it anew (unavailable, inAggregate) as long as it is locked",
+			locked, moves, ends,
+		}},
 		"nothing is wrong":     {func(*evidence) {}, wire.EntryReady, []string{ready}},
 		"its spot is gone":     {func(e *evidence) { e.Spot = &wire.Authority{Kind: wire.KindMissing} }, wire.EntryReady, []string{ready, spot("is gone")}},
 		"its spot is another":  {func(e *evidence) { e.Spot.ObjectGeneration = 6 }, wire.EntryReady, []string{ready, spot("was created anew since (generation 6, the member has 5)")}},
