@@ -6,7 +6,7 @@ import (
 	"github.com/zlink/zlink-nats/subjects"
 )
 
-// protocolSteps is a story in which every operation of sections 2 to 4 of the protocol
+// protocolSteps is a story in which every operation of sections 2 to 5 of the protocol
 // has its part. Owners a and b live, c has ended.
 func protocolSteps() (all []step) {
 	all = append(all, lapsingTransfer())
@@ -22,7 +22,8 @@ func protocolSteps() (all []step) {
 	all = append(all, actorSteps()...)
 	all = append(all, authoritySteps()...)
 	all = append(all, endedSteps()...)
-	return append(all, transferSteps()...)
+	all = append(all, transferSteps()...)
+	return append(all, aggregateSteps()...)
 }
 
 // owner gives a row an owner.
