@@ -25,7 +25,7 @@ const (
 // before, until the context ends. Every instance of a store runs it; whoever is
 // first does the work. It returns the context's error.
 func Sweep(ctx context.Context, s Store, log *slog.Logger) error {
-	sw := sweeper{store: s, log: log}
+	sw := sweeper{store: s, log: log, pace: newPace()}
 	retry := sweepRetry
 	for {
 		switch err := sw.pass(ctx); {
@@ -50,6 +50,7 @@ type sweeper struct {
 	// seenAt + forgetAfter on. 0 when there are none.
 	seen   Revision
 	seenAt time.Time
+	pace   pace
 }
 
 // pass does what is due, or waits until something may be.
@@ -98,7 +99,7 @@ func (sw *sweeper) forgettable(v View) (Revision, time.Duration) {
 	case sw.seen == 0:
 		sw.seen, sw.seenAt = v.Revision(), time.Now()
 	}
-	if wait := forgetAfter - time.Since(sw.seenAt); wait > 0 {
+	if wait := max(forgetAfter-time.Since(sw.seenAt), time.Until(sw.pace.due)); wait > 0 {
 		return 0, wait
 	}
 	return sw.seen, 0
@@ -107,7 +108,8 @@ func (sw *sweeper) forgettable(v View) (Revision, time.Duration) {
 // forget drops the history of removed rows. What must outlive it, the stamps of
 // their scopes, is stored in the same commit.
 func (sw *sweeper) forget(ctx context.Context, upTo Revision) error {
-	done := false
+	began, done := time.Now(), false
+	defer func() { sw.pace.took(time.Since(began)) }()
 	_, err := sw.store.Update(ctx, UpdateOptions{}, func(tx *Tx) error {
 		scopes := make(map[string]bool)
 		n := 0
@@ -116,7 +118,7 @@ func (sw *sweeper) forget(ctx context.Context, upTo Revision) error {
 			if t.Revision > upTo {
 				continue
 			}
-			if n++; n > min(sweepRows, tx.limits.CommitRows)/4 {
+			if n++; n > min(sw.pace.rows, tx.limits.CommitRows/4) {
 				done = false
 				break
 			}
