@@ -15,13 +15,19 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// pushed waits until every instance knows that all events are out, and returns them.
-func (d *directory) pushed() []change {
+// out waits until every instance knows that all events are out.
+func (d *directory) out() {
 	d.t.Helper()
 	for _, i := range d.instances {
 		rev := d.view(i).Revision()
 		testenv.Eventually(d.t, patience, func() bool { return i.feed.Stats().Revision >= rev }, "events out up to", rev)
 	}
+}
+
+// pushed waits until all events are out, and returns them.
+func (d *directory) pushed() []change {
+	d.t.Helper()
+	d.out()
 	return d.changes()
 }
 

@@ -23,10 +23,11 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// directory is one or several whole instances on a NATS server: store, sweep, feed and service. Its fixture's clock and store
-// are not used.
+// directory is one or several whole instances on a NATS server or a cluster: store, sweeps, feed and service. Its fixture's clock
+// and store are not used.
 type directory struct {
 	*fixture
+	nodes     []*testenv.Node // the i-th instance is on the i-th of them, and so on from the first
 	instances []*whole
 }
 
@@ -40,8 +41,13 @@ type whole struct {
 
 func startDirectory(t *testing.T, o testenv.ServerOptions, ids ...string) *directory {
 	t.Helper()
-	node := testenv.Server(t, o)
-	d := &directory{fixture: &fixture{t: t, node: node, client: node.Connect(t), log: new(logs)}}
+	return startDirectoryOn(t, []*testenv.Node{testenv.Server(t, o)}, ids...)
+}
+
+// startDirectoryOn keeps as many replicas of everything as there are servers.
+func startDirectoryOn(t *testing.T, nodes []*testenv.Node, ids ...string) *directory {
+	t.Helper()
+	d := &directory{fixture: &fixture{t: t, node: nodes[0], client: nodes[0].Connect(t), log: new(logs)}, nodes: nodes}
 	for _, id := range ids {
 		d.join(id)
 	}
@@ -51,11 +57,12 @@ func startDirectory(t *testing.T, o testenv.ServerOptions, ids ...string) *direc
 // join adds an instance.
 func (d *directory) join(id string) *whole {
 	d.t.Helper()
-	js, err := jetstream.New(d.node.Connect(d.t, nats.ReconnectBufSize(-1)))
+	node, replicas := d.nodes[len(d.instances)%len(d.nodes)], len(d.nodes)
+	js, err := jetstream.New(node.Connect(d.t, nats.ReconnectBufSize(-1)))
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	f := feed.New(feed.Options{JetStream: js, InstanceID: id, Encoding: wire.JSON})
+	f := feed.New(feed.Options{JetStream: js, InstanceID: id, Encoding: wire.JSON, Replicas: replicas})
 	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
 	defer cancel()
 	if err := f.Ensure(ctx); err != nil {
@@ -65,12 +72,15 @@ func (d *directory) join(id string) *whole {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	i := &whole{id: id, feed: f, store: openStore(d.t, d.node, id, func(o *jetkv.Options) { o.HistoryFrom, o.Hold = position, true })}
+	i := &whole{id: id, feed: f, store: openStore(d.t, node, id, func(o *jetkv.Options) {
+		o.HistoryFrom, o.Hold, o.Replicas = position, true, replicas
+	})}
 	running, stop := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
 	for name, run := range map[string]func() error{
-		"sweep": func() error { return kvstore.Sweep(running, i.store, slog.New(slog.DiscardHandler)) },
-		"feed":  func() error { return f.Run(running, i.store) },
+		"sweep":      func() error { return kvstore.Sweep(running, i.store, slog.New(slog.DiscardHandler)) },
+		"aggregates": func() error { return domain.SweepAggregates(running, i.store, slog.New(d.log)) },
+		"feed":       func() error { return f.Run(running, i.store) },
 	} {
 		parts.Go(func() {
 			if err := run(); !errors.Is(err, context.Canceled) {
@@ -79,7 +89,7 @@ func (d *directory) join(id string) *whole {
 		})
 	}
 	d.t.Cleanup(func() { stop(); parts.Wait() })
-	i.Service = d.serve(id, i.store, nil)
+	i.Service = d.serve(id, i.store, func(o *handlers.Options) { o.Conn = node.Connect(d.t) })
 	if d.Service == nil {
 		d.Service = i.Service
 	}
