@@ -16,6 +16,12 @@
 // position in the log is the fence, nothing that a closure read can have
 // changed: no row, no absence, no index, no sum.
 //
+// One write can change what any number of other rows read as, at its revision and
+// without a write of theirs: the [Schema] may answer it with an [Overlay], rows that
+// take the place of stored ones in the state, its indexes and its sums. A row that was
+// overlaid and is written again is as it was written. The overlay is a function of
+// the log alone, so every instance has the same, whenever it started.
+//
 // # Guarantees
 //
 //   - Commits are serializable in the order of their revisions, and a commit
