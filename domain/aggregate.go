@@ -1,9 +1,11 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"sync/atomic"
 
@@ -31,7 +33,8 @@ const (
 	// dueValue, and those that nobody can read under unreadableValue.
 	indexWork = "work"
 	// indexTakesPart lists the pages of inventories by the keys of the participants in
-	// them, in text form, and those that nobody can read under unreadableValue.
+	// them, in text form, and staged participants by theirs, so that one of the two is
+	// enough; those that nobody can read are under unreadableValue.
 	indexTakesPart = "takes-part"
 )
 
@@ -79,6 +82,9 @@ type aggregateRecord struct {
 	Request *aggregateRequest `json:"request,omitzero"`
 	// Commit is the revision of the row in which the aggregate was committed.
 	Commit wire.Revision `json:"commit,omitzero"`
+	// Settled says that no participant needs the staged data any more, some of which may
+	// be deleted.
+	Settled bool `json:"settled,omitzero"`
 	// Cleaned says that participants are settled and staged data is deleted.
 	Cleaned bool `json:"cleaned,omitzero"`
 }
@@ -109,7 +115,9 @@ type aggregate struct {
 func (a *aggregate) is(s wire.AggregateState) bool { return a != nil && a.State == s }
 
 // unsettled tells whether participants are changed, and perhaps not all settled.
-func (a *aggregate) unsettled() bool { return a.is(wire.AggregateCommitted) && !a.Cleaned }
+func (a *aggregate) unsettled() bool {
+	return a.is(wire.AggregateCommitted) && !a.Settled && !a.Cleaned
+}
 
 func decodeAggregate(r *kvstore.Row) (*aggregate, error) {
 	a := new(aggregate)
@@ -134,6 +142,8 @@ func (a *aggregate) contradiction(r *kvstore.Row) error {
 	case a.Request == nil && (a.State == wire.AggregatePrepared || a.State == wire.AggregateCommitted),
 		a.Request != nil && a.State == wire.AggregateCollecting:
 		return fmt.Errorf("aggregate that is %s, prepared %t", a.State, a.Request != nil)
+	case a.Settled && a.State != wire.AggregateCommitted:
+		return fmt.Errorf("aggregate that is %s, settled", a.State)
 	case (a.State == wire.AggregateCommitted) != (a.Commit != 0), kvstore.Revision(a.Commit) > r.Revision:
 		return fmt.Errorf("aggregate that is %s, committed at %d in a row of revision %d", a.State, a.Commit, r.Revision)
 	}
@@ -199,35 +209,84 @@ func aggregateAmounts(r *kvstore.Row) (amounts []kvstore.Amount) {
 
 // lockOf returns the aggregate that locks an authority; nil when none does.
 //
-// Reads: the pages that list the authority, their aggregates. Errors:
-// *kvstore.DataLostError, also when there is a page of which nobody can tell whom it
-// lists.
+// Reads: the staged rows that name the authority, their aggregates. Errors:
+// *kvstore.DataLostError, also when there is an aggregate of which nobody can tell who
+// takes part.
 func lockOf(v kvstore.View, k kvstore.Key) (*aggregate, error) {
-	a, _, err := preparedOf(v, authorityText(k))
-	if err != nil || a != nil {
+	for a, err := range preparedUnder(v, authorityText(k)) {
 		return a, err
 	}
-	_, page, err := preparedOf(v, unreadableValue)
-	if err == nil && page != nil {
-		_, err = decodePage(page)
+	for a, err := range preparedUnder(v, unreadableValue) {
+		if err == nil {
+			err = a.checkKnown(v)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return nil, err
+	return nil, nil
 }
 
-// preparedOf returns the first page under a value of indexTakesPart whose aggregate is
-// prepared, with that; nil when there is none.
-func preparedOf(v kvstore.View, value string) (*aggregate, *kvstore.Row, error) {
-	for page := range v.Index(indexTakesPart, value) {
-		f, err := fenceOf(page.Key)
-		if err != nil {
-			return nil, nil, lost(page, err)
-		}
-		a, err := findAggregate(v, f)
-		if err != nil || a.is(wire.AggregatePrepared) {
-			return a, page, err
+// preparedUnder lists the aggregates that are prepared and have rows under a value of
+// indexTakesPart.
+func preparedUnder(v kvstore.View, value string) iter.Seq2[*aggregate, error] {
+	return func(yield func(*aggregate, error) bool) {
+		for r := range v.Index(indexTakesPart, value) {
+			f, err := fenceOf(r.Key)
+			if err != nil {
+				err = lost(r, err)
+			}
+			var a *aggregate
+			if err == nil {
+				a, err = findAggregate(v, f)
+			}
+			if (err != nil || a.is(wire.AggregatePrepared)) && !yield(a, err) {
+				return
+			}
 		}
 	}
-	return nil, nil, nil
+}
+
+// checkKnown returns a *kvstore.DataLostError unless it is known who takes part in a
+// prepared aggregate: from the pages of its inventory or from the staged participants.
+func (a *aggregate) checkKnown(v kvstore.View) error {
+	byPages := a.readable(v, FamilyInventory)
+	if byPages == nil {
+		if n, _ := a.listed(v); n == int(a.Request.ParticipantCount) {
+			return nil
+		}
+	}
+	byParticipants := a.readable(v, FamilyParticipant)
+	if byParticipants == nil && v.Sum(stagedSum(a.Fence)) == int64(a.Request.ParticipantCount) {
+		return nil
+	}
+	return cmp.Or(byPages, byParticipants, errIncomplete(a.Fence))
+}
+
+// readable returns the *kvstore.DataLostError of a row of a family and the aggregate that
+// nobody can read.
+func (a *aggregate) readable(v kvstore.View, family string) error {
+	for r := range v.Index(indexTakesPart, unreadableValue) {
+		if r.Key.HasPrefix(indexPrefix(family, a.Fence)) {
+			return unreadable(r)
+		}
+	}
+	return nil
+}
+
+// unreadable is the error of a staged row that nobody can read.
+func unreadable(r *kvstore.Row) (err error) {
+	if r.Key.HasPrefix(inventoryPrefix) {
+		_, err = decodePage(r)
+	} else {
+		_, err = decodeStaged(r)
+	}
+	return err
+}
+
+// errIncomplete is about an aggregate whose participants are not all known.
+func errIncomplete(f wire.Fence) error {
+	return &kvstore.DataLostError{Key: AggregateKey(f), Cause: errors.New("staged data of participants is missing")}
 }
 
 func isLocked(v kvstore.View, k kvstore.Key) (bool, error) {

@@ -10,7 +10,7 @@ import (
 // FindAggregate answers which aggregate an object takes part in: the one that locks it,
 // else the one that changed it last, as long as that is not settled for the object.
 //
-// Reads: the authority, the pages that list it, their aggregates. Errors:
+// Reads: the authority, the staged rows that name it, their aggregates. Errors:
 // *kvstore.DataLostError.
 func FindAggregate(v kvstore.View, req *wire.AggregateFindRequest) (*wire.AggregateFindReply, error) {
 	reply := &wire.AggregateFindReply{Kind: wire.KindMissing, StoreNow: wire.Instant(v.Now())}
@@ -48,14 +48,21 @@ func partOf(v kvstore.View, k kvstore.Key) (*aggregate, wire.OwnerTransition, er
 	return a, p.staged.OwnerTransition, nil
 }
 
-// transitionOf is what the inventory of a prepared aggregate says of a participant's
-// owner.
+// transitionOf is what a prepared aggregate does to a participant's owner, as a page of
+// its inventory or the staged participant says.
 func transitionOf(v kvstore.View, a *aggregate, k kvstore.Key) (wire.OwnerTransition, error) {
-	for page := range v.Index(indexTakesPart, authorityText(k)) {
-		if f, err := fenceOf(page.Key); err != nil || f != a.Fence {
+	for r := range v.Index(indexTakesPart, authorityText(k)) {
+		if f, err := fenceOf(r.Key); err != nil || f != a.Fence {
 			continue
 		}
-		p, err := kvstore.Decoded(page, decodePage)
+		if r.Key.HasPrefix(participantPrefix) {
+			s, err := kvstore.Decoded(r, decodeStaged)
+			if err != nil {
+				return "", err
+			}
+			return s.OwnerTransition, nil
+		}
+		p, err := kvstore.Decoded(r, decodePage)
 		if err != nil {
 			return "", err
 		}

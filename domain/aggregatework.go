@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/binary"
 	"iter"
 
@@ -93,7 +94,12 @@ func (a *aggregate) settle(tx *kvstore.Tx, at Progress) (next Progress, err erro
 }
 
 // participants lists the authorities of an aggregate that come after one, in key order.
+// Nothing of it may be deleted before each of them is settled, so whoever is not on a
+// page that is there is looked for among the staged participants.
 func (a *aggregate) participants(v kvstore.View, after kvstore.Key) iter.Seq2[kvstore.Key, error] {
+	if n, err := a.listed(v); err != nil || n != int(a.Request.ParticipantCount) {
+		return a.known(v, after, err)
+	}
 	return func(yield func(kvstore.Key, error) bool) {
 		for r := range v.Scan(indexPrefix(FamilyInventory, a.Fence), "") {
 			p, err := kvstore.Decoded(r, decodePage)
@@ -108,6 +114,34 @@ func (a *aggregate) participants(v kvstore.View, after kvstore.Key) iter.Seq2[kv
 				if k := p.entries[i].authority(); k > after && !yield(k, nil) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// listed counts the authorities on the pages of an aggregate's inventory.
+func (a *aggregate) listed(v kvstore.View) (n int, err error) {
+	for r := range v.Scan(indexPrefix(FamilyInventory, a.Fence), "") {
+		p, err := kvstore.Decoded(r, decodePage)
+		if err != nil {
+			return 0, err
+		}
+		n += len(p.entries)
+	}
+	return n, nil
+}
+
+// known is participants when pages are missing or, as the error says, lost.
+func (a *aggregate) known(v kvstore.View, after kvstore.Key, lost error) iter.Seq2[kvstore.Key, error] {
+	return func(yield func(kvstore.Key, error) bool) {
+		keys := participantKeys(v.State(), a.Fence)
+		if len(keys) != int(a.Request.ParticipantCount) {
+			yield("", cmp.Or(lost, errIncomplete(a.Fence)))
+			return
+		}
+		for _, k := range sortedKeys(keys) {
+			if k > after && !yield(k, nil) {
+				return
 			}
 		}
 	}
@@ -131,13 +165,14 @@ func settle(tx *kvstore.Tx, k kvstore.Key) (size int, err error) {
 }
 
 // clean deletes what was staged, as much as fits into a commit; done says that it was
-// all, and that the aggregate is marked as cleaned.
+// all, and that the aggregate is marked as cleaned. When it is not all, the aggregate is
+// marked as settled: whoever goes on must not miss what is deleted already.
 func (a *aggregate) clean(tx *kvstore.Tx) (done bool, err error) {
 	room := min(workRows, tx.Limits().CommitRows) - 1
 	for _, family := range []string{FamilyParticipant, FamilyInventory} {
 		for r := range tx.Scan(indexPrefix(family, a.Fence), "") {
 			if room == 0 {
-				return false, nil
+				return false, a.settled(tx)
 			}
 			if _, err := tx.Delete(r.Key); err != nil {
 				return false, err
@@ -146,6 +181,16 @@ func (a *aggregate) clean(tx *kvstore.Tx) (done bool, err error) {
 		}
 	}
 	cleaned := &aggregate{aggregateRecord: a.aggregateRecord}
-	cleaned.Cleaned = true
+	cleaned.Settled, cleaned.Cleaned = false, true
 	return true, cleaned.put(tx)
+}
+
+// settled marks an aggregate that is committed as settled.
+func (a *aggregate) settled(tx *kvstore.Tx) error {
+	if !a.unsettled() {
+		return nil
+	}
+	settled := &aggregate{aggregateRecord: a.aggregateRecord}
+	settled.Settled = true
+	return settled.put(tx)
 }

@@ -196,6 +196,15 @@ func pageIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	return all
 }
 
+// stagedIndexes is the part of the schema's Index that is about staged participants.
+func stagedIndexes(r *kvstore.Row) []kvstore.IndexEntry {
+	value := unreadableValue
+	if s, err := kvstore.Decoded(r, decodeStaged); err == nil {
+		value = s.AuthorityKey
+	}
+	return []kvstore.IndexEntry{{Index: indexTakesPart, Value: value}}
+}
+
 // stagedSum names the sum that counts the staged participants of a fence.
 func stagedSum(f wire.Fence) string { return string(fenceKey(FamilyParticipant, f)) }
 

@@ -21,6 +21,8 @@ func indexesOf(r *kvstore.Row) []kvstore.IndexEntry {
 		return aggregateIndexes(r)
 	case r.Key.HasPrefix(inventoryPrefix):
 		return pageIndexes(r)
+	case r.Key.HasPrefix(participantPrefix):
+		return stagedIndexes(r)
 	}
 	k, ok := splitOwned(r.Key)
 	if !ok {
