@@ -179,12 +179,21 @@ func (p *planner) finish() {
 
 // planAgain makes the plan of an aggregate that is committed from what there is: all
 // participants that were not written since. What is lost makes the participants lost
-// that it is about.
-func planAgain(s *kvstore.State, a *aggregate) *plan {
+// that it is about. others are rows that nobody could read, as they were before, of
+// participants that need no plan.
+func planAgain(s *kvstore.State, a *aggregate) (p *plan, others []*kvstore.Row) {
 	known := make(map[kvstore.Key]participant)
 	v := s.View(0)
 	for k := range participantKeys(s, a.Fence) {
-		if r := legible(s.Get(k), a.Fence); r != nil && r.Revision < kvstore.Revision(a.Commit) {
+		is := s.Get(k)
+		r := legible(is, a.Fence)
+		switch {
+		case r == nil:
+		case r.Revision >= kvstore.Revision(a.Commit):
+			if r != is {
+				others = append(others, r)
+			}
+		default:
 			known[k] = participant{row: r, lost: &kvstore.DataLostError{
 				Key: k, Cause: errors.New("participant of a committed aggregate whose staged data is lost"),
 			}}
@@ -210,11 +219,11 @@ func planAgain(s *kvstore.State, a *aggregate) *plan {
 			known[part.row.Key] = part
 		}
 	}
-	p := new(plan)
+	p = new(plan)
 	for _, k := range sortedKeys(known) {
 		p.participants = append(p.participants, known[k])
 	}
-	return p
+	return p, others
 }
 
 func sortedKeys[V any](m map[kvstore.Key]V) []kvstore.Key { return slices.Sorted(maps.Keys(m)) }

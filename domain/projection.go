@@ -1,8 +1,11 @@
 package domain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -79,12 +82,16 @@ func projected(r *kvstore.Row, p *projection) (*authority, error) {
 
 // overlayOf is the Overlay function of the schema.
 func overlayOf(s *kvstore.State, e kvstore.Entry) *kvstore.Overlay {
-	if !e.Key.HasPrefix(aggregatePrefix) {
+	ofPage := e.Key.HasPrefix(inventoryPrefix)
+	if !ofPage && !e.Key.HasPrefix(aggregatePrefix) {
 		return nil
 	}
 	f, err := fenceOf(e.Key)
 	if err != nil {
 		return nil // not a key that a rule wrote, and no participant names it
+	}
+	if ofPage {
+		return pageOverlay(s, f, e)
 	}
 	if e.Row == nil {
 		if !mayHaveChanged(e.Prior) {
@@ -125,8 +132,9 @@ func commitOverlay(s *kvstore.State, a *aggregate, prior *kvstore.Row) *kvstore.
 	if before := priorAggregate(prior); p == nil && before != nil {
 		p = before.plan.Load()
 	}
+	var others []*kvstore.Row
 	if p == nil || !p.fits(s) {
-		p = planAgain(s, a)
+		p, others = planAgain(s, a)
 	}
 	m := &move{a.Fence, a.Request.Target, kvstore.Revision(a.Commit)}
 	rows, projections := make([]kvstore.Row, len(p.participants)), make([]projection, len(p.participants))
@@ -138,6 +146,10 @@ func commitOverlay(s *kvstore.State, a *aggregate, prior *kvstore.Row) *kvstore.
 		r.Key, r.Value, r.Revision, r.Over = part.row.Key, part.row.Value, m.commit, &projections[i]
 		o.Rows[i] = r
 	}
+	if len(others) > 0 {
+		o.Rows = append(o.Rows, others...)
+		slices.SortFunc(o.Rows, func(a, b *kvstore.Row) int { return cmp.Compare(a.Key, b.Key) })
+	}
 	return o
 }
 
@@ -148,17 +160,43 @@ func priorAggregate(r *kvstore.Row) *aggregate {
 	return kvstore.Kept[aggregate](r)
 }
 
+// pageOverlay lets nobody read the participants on a page whose aggregate is not there:
+// a row that was removed without a trace may have been one that was committed. When a log
+// is read that does not hold the aggregate's first versions any more, that lasts until
+// the latest one. Who removes the page as well says that nothing was committed.
+func pageOverlay(s *kvstore.State, f wire.Fence, e kvstore.Entry) *kvstore.Overlay {
+	if s.Get(AggregateKey(f)) != nil {
+		return nil
+	}
+	if e.Row != nil {
+		return replaced(s, onPage(e.Row), blinded(f, &kvstore.DataLostError{
+			Key: AggregateKey(f), Cause: errors.New("aggregate is not there, but what was staged for it"),
+		}))
+	}
+	if e.Prior != nil {
+		return replaced(s, onPage(e.Prior), legibleAgain(f))
+	}
+	return nil
+}
+
+// onPage lists the participants on a page, none if nobody can read it.
+func onPage(r *kvstore.Row) map[kvstore.Key]bool {
+	keys := make(map[kvstore.Key]bool)
+	if p, err := kvstore.Decoded(r, decodePage); err == nil {
+		for i := range p.entries {
+			keys[p.entries[i].authority()] = true
+		}
+	}
+	return keys
+}
+
 // participantKeys lists the authorities that are known to take part in an aggregate,
 // whatever of its staged data is lost.
 func participantKeys(s *kvstore.State, f wire.Fence) map[kvstore.Key]bool {
 	keys := make(map[kvstore.Key]bool)
 	v := s.View(0)
 	for r := range v.Scan(indexPrefix(FamilyInventory, f), "") {
-		if p, err := kvstore.Decoded(r, decodePage); err == nil {
-			for i := range p.entries {
-				keys[p.entries[i].authority()] = true
-			}
-		}
+		maps.Copy(keys, onPage(r))
 	}
 	for r := range v.Scan(indexPrefix(FamilyParticipant, f), "") {
 		if st, err := kvstore.Decoded(r, decodeStaged); err == nil {
@@ -171,38 +209,60 @@ func participantKeys(s *kvstore.State, f wire.Fence) map[kvstore.Key]bool {
 // blind lets nobody read the participants of an aggregate of which nobody can tell
 // whether it is committed.
 func blind(s *kvstore.State, f wire.Fence, cause error) *kvstore.Overlay {
-	return replaced(s, f, func(r *kvstore.Row) *kvstore.Row {
+	return replaced(s, participantKeys(s, f), blinded(f, cause))
+}
+
+// blinded makes rows that nobody can read because of an aggregate.
+func blinded(f wire.Fence, cause error) func(*kvstore.Row) *kvstore.Row {
+	return func(r *kvstore.Row) *kvstore.Row {
 		return &kvstore.Row{
 			Key: r.Key, Value: r.Value, Revision: r.Revision,
 			Over: &projection{base: r, move: &move{fence: f}, lost: cause},
 		}
-	})
+	}
 }
 
-// legible is the row without what blind made of it for an aggregate.
+// legible is the row without what was blinded of it because of an aggregate.
 func legible(r *kvstore.Row, f wire.Fence) *kvstore.Row {
-	if r != nil {
-		if p, ok := r.Over.(*projection); ok && p.lost != nil && p.move.fence == f {
-			return p.base
-		}
+	if r == nil {
+		return nil
 	}
-	return r
+	p, ok := r.Over.(*projection)
+	if !ok {
+		return r
+	}
+	base := legible(p.base, f)
+	switch {
+	case p.lost != nil && p.move.fence == f:
+		return base
+	case base == p.base:
+		return r
+	}
+	over := *p
+	over.base = base
+	return &kvstore.Row{Key: r.Key, Value: r.Value, Revision: r.Revision, Over: &over}
+}
+
+// legibleAgain makes rows legible that were blinded because of an aggregate.
+func legibleAgain(f wire.Fence) func(*kvstore.Row) *kvstore.Row {
+	return func(r *kvstore.Row) *kvstore.Row {
+		if next := legible(r, f); next != r {
+			return next
+		}
+		return nil
+	}
 }
 
 // restored undoes what blind did, once the aggregate can be read again.
 func restored(s *kvstore.State, f wire.Fence) *kvstore.Overlay {
-	return replaced(s, f, func(r *kvstore.Row) *kvstore.Row {
-		if base := legible(r, f); base != r {
-			return base
-		}
-		return nil
-	})
+	return replaced(s, participantKeys(s, f), legibleAgain(f))
 }
 
-// replaced puts rows in the place of those of an aggregate's participants.
-func replaced(s *kvstore.State, f wire.Fence, by func(*kvstore.Row) *kvstore.Row) *kvstore.Overlay {
+// replaced puts rows in the place of those of some authorities; nil leaves the one that
+// is there.
+func replaced(s *kvstore.State, keys map[kvstore.Key]bool, by func(*kvstore.Row) *kvstore.Row) *kvstore.Overlay {
 	o := new(kvstore.Overlay)
-	for _, k := range sortedKeys(participantKeys(s, f)) {
+	for _, k := range sortedKeys(keys) {
 		if r := s.Get(k); r != nil {
 			if next := by(r); next != nil {
 				o.Rows = append(o.Rows, next)
