@@ -98,9 +98,11 @@ func (w *twins) step() {
 
 // reopen replaces an instance by one that has to read the whole bucket.
 func (w *twins) reopen(i int) {
+	w.t.Helper()
 	w.instances[i].stop()
 	w.instances[i] = w.open()
 	w.follow(1+i, w.instances[i])
+	wantSame(w.t, "opened anew", w.viewOf(w.model), w.viewAt(w.instances[i], w.revision))
 }
 
 // ask makes a request to the model and to one of the instances, and compares.
@@ -168,7 +170,8 @@ func sameRows(a, b *kvstore.State) bool {
 	defer stop()
 	for r := range a.All() {
 		o, ok := others()
-		if !ok || r.Key != o.Key || r.Revision != o.Revision || r.Expiry != o.Expiry || !bytes.Equal(r.Value, o.Value) {
+		if !ok || r.Key != o.Key || r.Revision != o.Revision || r.Expiry != o.Expiry || !bytes.Equal(r.Value, o.Value) ||
+			(r.Over == nil) != (o.Over == nil) {
 			return false
 		}
 	}
@@ -215,6 +218,7 @@ func TestLongHistoryMeetsEveryAnswer(t *testing.T) {
 	}{
 		"of the directory": {directoryCommands, 10, 3000, answersToMeet},
 		"of transfers":     {slices.Concat(transferCommands, []weighed{sweepCommand}), 1, 600, transferAnswers},
+		"of aggregates":    {slices.Concat(groupCommands, groupCommands, groupCommands, objectCommands, descriptorCommands), 10, 2000, groupAnswers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

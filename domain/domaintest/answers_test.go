@@ -65,3 +65,13 @@ var answersToMeet = []string{
 	"topology.list 0", "topology.list some",
 	"topology.summary 0", "topology.summary some",
 }
+
+// groupAnswers are those of aggregates.
+var groupAnswers = []string{
+	"aggregate-work 0", "aggregate-work some",
+	"aggregate.abort aborted", "aggregate.abort alreadyAborted", "aggregate.abort stale",
+	"aggregate.commit alreadyCommitted", "aggregate.commit committed", "aggregate.commit stale",
+	"aggregate.find found", "aggregate.find missing",
+	"aggregate.prepare alreadyPrepared", "aggregate.prepare conflict", "aggregate.prepare prepared", "aggregate.prepare stale",
+	"aggregate.stage conflict", "aggregate.stage staged",
+}

@@ -1,6 +1,7 @@
 package domaintest_test
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/zlink/zlink-nats/domain"
@@ -18,6 +19,7 @@ type census struct {
 	rows     map[kvstore.Key]ownedRow // of all families that carry a token, nodes included
 	// transfers are the active ones by their actors.
 	transfers map[string]*wire.ActorTransferRecord
+	moving    map[string]wire.DescriptorKey // where objects go that aggregates hold room for, by their keys
 }
 
 // ownedRow is what the rows that carry a token have in common.
@@ -79,7 +81,44 @@ func count(v kvstore.View) (census, error) {
 	}
 	l.addChannels()
 	l.addLocations()
+	if l.err == nil {
+		s.moving, l.err = movingIn(v)
+	}
 	return s, l.err
+}
+
+// stagedRow is what a staged participant's row holds.
+type stagedRow struct {
+	AuthorityKey         string               `json:"authorityKey"`
+	ExpectedStoreVersion wire.Version         `json:"expectedStoreVersion"`
+	OwnerTransition      wire.OwnerTransition `json:"ownerTransition"`
+	AuthorityPayload     wire.Bytes           `json:"authorityPayload"`
+	MembershipMutation   wire.Bytes           `json:"membershipMutation"`
+	Membership           *wire.Membership     `json:"membership,omitzero"`
+}
+
+// movingIn finds the objects that move with aggregates that are prepared. 8.4
+func movingIn(v kvstore.View) (map[string]wire.DescriptorKey, error) {
+	all := make(map[string]wire.DescriptorKey)
+	for r := range v.Scan(kvstore.Prefix(domain.FamilyParticipant), "") {
+		var staged stagedRow
+		if err := wire.Unmarshal(wire.CBOR, r.Value[2:], &staged); err != nil {
+			return nil, err
+		}
+		k, err := wire.ParseObjectKey(staged.AuthorityKey)
+		if err != nil {
+			return nil, err
+		}
+		found, err := domain.FindAggregate(v, &wire.AggregateFindRequest{Key: k})
+		if err != nil {
+			return nil, err
+		}
+		if a := found.Aggregate; a != nil && a.State == wire.AggregatePrepared && staged.OwnerTransition == wire.OwnerNew &&
+			r.Key.HasPrefix(kvstore.Prefix(domain.FamilyParticipant, a.Fence.AggregateID, fmt.Sprint(a.Fence.AggregateGeneration))) {
+			all[staged.AuthorityKey] = a.TargetDescriptor
+		}
+	}
+	return all, nil
 }
 
 func (l *lister) addChannels() {
@@ -142,17 +181,18 @@ func countedType(kind wire.SpotObjectKind, stableType string) string {
 	return string(kind) + " " + stableType
 }
 
-// taken adds up what objects take of a node.
+// taken adds up what objects take of a node, and what those that are to move there will.
 func (s *census) taken(k wire.DescriptorKey) map[string]use {
 	sums := make(map[string]use)
 	for i := range s.objects {
 		a := s.objects[i].Snapshot.Allocation
-		if a.Descriptor != k {
+		here := a.Descriptor == k
+		if to, ok := s.moving[s.objects[i].Key]; !here && (!ok || to != k) {
 			continue
 		}
 		plus := func(what string, n uint32) {
 			u := sums[what]
-			if a.State == wire.AllocationActive {
+			if here && a.State == wire.AllocationActive {
 				u.active += n
 			} else {
 				u.reserved += n

@@ -31,6 +31,9 @@ type client struct {
 	placed map[string]wire.ObjectPlaceRequest
 	moved  map[string]wire.ActorTransfer // the latest that was asked for, of each actor
 	seeds  uint64
+	groups map[wire.Fence]*group // as it made them up
+	// generation is the latest of each aggregate.
+	generation map[string]wire.Generation
 }
 
 // reservation is an object that is being created.
@@ -45,7 +48,8 @@ func newClient(d dice, fail func(format string, args ...any)) *client {
 	return &client{
 		dice: d, asks: commands, fail: fail, tokens: make(map[string][]wire.OwnerToken), made: make(map[string]reservation),
 		asked: make(map[string]wire.ObjectReserveRequest), placed: make(map[string]wire.ObjectPlaceRequest),
-		moved: make(map[string]wire.ActorTransfer),
+		moved:  make(map[string]wire.ActorTransfer),
+		groups: make(map[wire.Fence]*group), generation: make(map[string]wire.Generation),
 	}
 }
 

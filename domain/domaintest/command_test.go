@@ -41,6 +41,24 @@ func changing[Q, R any](name string, validate func(*Q) error, rule func(*kvstore
 	}}
 }
 
+// stepping is a command of as many transactions as it takes.
+func stepping[Q, B, R any](
+	name string, validate func(*Q) error, bind func(*Q) (*B, error), rule func(*kvstore.Tx, *B) (*R, error), req *Q,
+) command {
+	return command{name, req, validate(req), func(ctx context.Context, s kvstore.Store, atLeast kvstore.Revision) answer {
+		bound, err := bind(req)
+		if err != nil {
+			return answer{Err: err}
+		}
+		for {
+			a := changing(name, func(*B) error { return nil }, rule, bound).do(ctx, s, atLeast)
+			if reply, _ := a.Reply.(*R); a.Err != nil || reply != nil {
+				return a
+			}
+		}
+	}}
+}
+
 // asking is a command that reads a view of at least some revision.
 func asking[Q, R any](name string, validate func(*Q) error, rule func(kvstore.View, *Q) (R, error), req *Q) command {
 	return command{name, req, validate(req), func(ctx context.Context, s kvstore.Store, atLeast kvstore.Revision) answer {

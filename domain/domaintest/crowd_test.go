@@ -28,9 +28,9 @@ type crowd struct {
 	dice      dice
 
 	laws    *laws
-	records map[wire.Version]*wire.Authority // all that were ever stored, from events
-	now     map[string]*wire.Authority       // those that are stored, from events
-	spent   map[string]bool                  // versions that a change was based on
+	records map[string]*wire.Authority // all that were ever stored, by key and version, from events
+	now     map[string]*wire.Authority // those that are stored, from events
+	spent   map[string]bool            // versions that a change was based on
 }
 
 // exchange is a request and its answer.
@@ -44,7 +44,7 @@ func newCrowd(t *testing.T, p place, size int) *crowd {
 	b := newBucket(p)
 	c := &crowd{
 		T: t, bucket: b, instances: [2]*instance{b.open(), b.open()}, dice: newSeeded(100), laws: newLaws(),
-		records: make(map[wire.Version]*wire.Authority), now: make(map[string]*wire.Authority), spent: make(map[string]bool),
+		records: make(map[string]*wire.Authority), now: make(map[string]*wire.Authority), spent: make(map[string]bool),
 	}
 	for i, s := range c.instances {
 		var err error
@@ -145,12 +145,15 @@ func (c *crowd) apply(events []domain.Event) {
 		switch {
 		case !ok:
 		case e.Change == wire.ChangeUpserted:
-			c.records[v.Value.StoreVersion], c.now[v.Key] = v.Value, v.Value
+			c.records[recordOf(v.Value)], c.now[v.Key] = v.Value, v.Value
 		default:
 			delete(c.now, v.Key)
 		}
 	}
 }
+
+// recordOf names a version of a record: participants of an aggregate share theirs.
+func recordOf(a *wire.Authority) string { return a.Key + " " + string(a.StoreVersion) }
 
 // checkFound requires that every record that somebody was shown had been stored just
 // like that: no reservation and no commit that was acknowledged is lost.
@@ -161,7 +164,7 @@ func (c *crowd) checkFound(e exchange) {
 			continue
 		}
 		shown := bare(a)
-		if diff := cmp.Diff(c.records[a.StoreVersion], &shown); diff != "" {
+		if diff := cmp.Diff(c.records[recordOf(a)], &shown); diff != "" {
 			c.T.Errorf("%s %+v: shown is what was never stored (-stored +shown):\n%s", e.name, e.request, diff)
 		}
 	}

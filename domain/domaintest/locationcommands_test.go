@@ -51,7 +51,7 @@ var sweepCommand = weighed{3, func(c *client) command { return sweeping(1 + c.ro
 var directoryCommands = slices.Concat(objectCommands, descriptorCommands, locationCommands, storeCommands)
 
 // commands are all operations.
-var commands = slices.Concat(directoryCommands, transferCommands)
+var commands = slices.Concat(directoryCommands, transferCommands, groupCommands)
 
 // next makes up a request.
 func (c *client) next() command {

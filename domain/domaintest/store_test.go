@@ -46,23 +46,34 @@ type place struct {
 // everywhere runs a test on one server, and on three unless the tests are to be short.
 func everywhere(t *testing.T, test func(*testing.T, place)) {
 	t.Helper()
+	onServers(t, testenv.ServerOptions{}, test)
+}
+
+// onServers is everywhere, on servers of some sort.
+func onServers(t *testing.T, o testenv.ServerOptions, test func(*testing.T, place)) {
+	t.Helper()
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
-		test(t, oneServer(t))
+		test(t, oneServerOf(t, o))
 	})
 	t.Run("three servers", func(t *testing.T) {
 		t.Parallel()
 		if testing.Short() {
 			t.Skip("a cluster takes seconds")
 		}
-		cluster := testenv.Cluster(t, 3, testenv.ServerOptions{})
+		cluster := testenv.Cluster(t, 3, o)
 		test(t, place{t, cluster.Connect, cluster.Node(0).URL(), 3})
 	})
 }
 
 func oneServer(t *testing.T) place {
 	t.Helper()
-	node := testenv.Server(t, testenv.ServerOptions{})
+	return oneServerOf(t, testenv.ServerOptions{})
+}
+
+func oneServerOf(t *testing.T, o testenv.ServerOptions) place {
+	t.Helper()
+	node := testenv.Server(t, o)
 	return place{t, node.Connect, node.URL(), 1}
 }
 
