@@ -59,11 +59,19 @@ func PrepareAggregate(tx *kvstore.Tx, p *Preparation) (*wire.AggregatePrepareRep
 		case !ok:
 			return p.reply(wire.KindConflict), nil
 		case len(missing) > 0:
-			_, err := p.staging.store(tx, missing)
-			return nil, err
+			return p.stage(tx, missing)
 		}
 	}
 	return p.prepare(tx)
+}
+
+// stage stores some of the inline participants; there is more to do then.
+func (p *Preparation) stage(tx *kvstore.Tx, missing []int) (*wire.AggregatePrepareReply, error) {
+	runs, rows := p.staging.runs(missing, tx.Limits())
+	if !revisionsLeft(tx, rows) {
+		return p.reply(wire.KindGenerationExhausted), nil
+	}
+	return nil, p.staging.store(tx, runs)
 }
 
 // known is what the aggregate's state alone answers; empty if it may be prepared.

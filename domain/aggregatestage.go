@@ -1,7 +1,7 @@
 package domain
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -65,11 +65,11 @@ func StageAggregate(tx *kvstore.Tx, s *Staging) (*wire.AggregateStageReply, erro
 	if !ok {
 		return conflict, nil
 	}
-	n, err := s.store(tx, missing)
-	if err != nil || n < len(missing) {
+	runs, _ := s.runs(missing, tx.Limits())
+	if err := s.store(tx, runs); err != nil || len(slices.Concat(runs...)) < len(missing) {
 		return nil, err
 	}
-	return &wire.AggregateStageReply{Kind: wire.KindStaged, Count: uint32(tx.Sum(stagedSum(s.fence)) + int64(n))}, nil
+	return &wire.AggregateStageReply{Kind: wire.KindStaged, Count: uint32(tx.Sum(stagedSum(s.fence)) + int64(len(missing)))}, nil
 }
 
 // missing lists the places of the participants that are not staged; ok is false when one
@@ -93,40 +93,46 @@ func (s *Staging) key(i int) kvstore.Key {
 	return indexKey(FamilyParticipant, s.fence, s.start+uint32(i))
 }
 
-// store stages participants, with the aggregate and a page of the inventory for each
-// contiguous run of them, and returns how many fitted.
-func (s *Staging) store(tx *kvstore.Tx, missing []int) (n int, err error) {
+// stageCommitRows bounds the rows of one commit of a staging. A thousand take the store
+// as long as the smallest commit of many; more would stand in the way of others.
+const stageCommitRows = 1100
+
+// runs cuts places into what becomes a page of the inventory each, as much as fits into
+// one commit but one participant at least, and returns how many rows that commit has.
+func (s *Staging) runs(missing []int, limits kvstore.Limits) (runs [][]int, rows int) {
+	rows = 1 // the aggregate
+	most := min(limits.CommitRows, stageCommitRows)
+	for bytes := 0; len(missing) > 0 && (runs == nil || rows+2 <= most && bytes < maxStageBytes); {
+		n, size := s.run(missing, most-rows-1, maxStageBytes-bytes)
+		runs, missing = append(runs, missing[:n]), missing[n:]
+		rows, bytes = rows+1+n, bytes+size
+	}
+	return runs, rows
+}
+
+// store stages participants, with the aggregate and a page of the inventory for each run
+// of them.
+func (s *Staging) store(tx *kvstore.Tx, runs [][]int) error {
 	a := &aggregate{aggregateRecord: aggregateRecord{
 		Fence: s.fence, State: wire.AggregateCollecting, Deadline: wire.Instant(tx.Now()) + collectingTTL,
 	}}
 	if err := a.put(tx); err != nil {
-		return 0, err
+		return err
 	}
-	room := min(tx.Limits().CommitRows-1, stageCommitRows)
-	if room < 2 { // a page and a participant
-		return 0, fmt.Errorf("%w: %d, and staging takes 3", kvstore.ErrTooManyRows, tx.Limits().CommitRows)
-	}
-	bytes := 0
-	for n < len(missing) && room > 1 && bytes < maxStageBytes {
-		run, size := s.run(missing[n:], room-1, maxStageBytes-bytes)
-		if err := s.putRun(tx, missing[n:n+run]); err != nil {
-			return 0, err
+	for _, places := range runs {
+		if err := s.putRun(tx, places); err != nil {
+			return err
 		}
-		n, room, bytes = n+run, room-run-1, bytes+size
 	}
-	return n, nil
+	return nil
 }
-
-// stageCommitRows bounds the rows of one commit of a staging. A thousand take the store
-// as long as the smallest commit of many; more would stand in the way of others.
-const stageCommitRows = 1100
 
 // run is how many of the places are contiguous and fit into a page, rows and bytes. One
 // at least, whatever its size.
 func (s *Staging) run(places []int, rows, bytes int) (n, size int) {
 	const entryBytes = 512 // an entry without its key and membership, at most
 	page := 0
-	for n < len(places) && n < min(rows, maxPageEntries) && places[n] == places[0]+n {
+	for n < len(places) && n < min(max(rows, 1), maxPageEntries) && places[n] == places[0]+n {
 		p := s.participants[places[n]]
 		entry := entryBytes + len(p.AuthorityKey)
 		if p.Membership != nil {

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"slices"
-	"strings"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -330,11 +328,4 @@ func sameRows(v kvstore.View, prefix kvstore.Key, rows []*kvstore.Row) bool {
 		i++
 	}
 	return i == len(rows)
-}
-
-// place is where an authority is among the participants.
-func (inv *inventory) place(text string) (int, bool) {
-	return slices.BinarySearchFunc(inv.entries, text, func(e *inventoryEntry, text string) int {
-		return strings.Compare(e.AuthorityKey, text)
-	})
 }

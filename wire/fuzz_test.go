@@ -17,6 +17,7 @@ var fuzzed = []reflect.Type{
 	reflect.TypeFor[wire.StoreWriteRequest](), reflect.TypeFor[wire.LeaseClaimRequest](), reflect.TypeFor[wire.StatusGetRequest](),
 	reflect.TypeFor[wire.Authority](), reflect.TypeFor[wire.ObjectReserveRequest](),
 	reflect.TypeFor[wire.ActorTransferPrepareRequest](), reflect.TypeFor[wire.ActorTransferReply](),
+	reflect.TypeFor[wire.AggregatePrepareRequest](),
 }
 
 func FuzzUnmarshalCBOR(f *testing.F) {

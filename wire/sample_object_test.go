@@ -83,9 +83,9 @@ func sampleTerminalRecord(state wire.CompletionKind) wire.TerminalRecord {
 	}
 }
 
-// allObjectSamples has the messages about authorities, the creation of objects and their placement.
+// allObjectSamples has the messages about authorities, the creation of objects, their placement and groups of them.
 func allObjectSamples() []sample {
-	return slices.Concat(authoritySamples(), mutationSamples(), reserveSamples(), creationSamples(), lookupSamples(), placementSamples())
+	return slices.Concat(authoritySamples(), mutationSamples(), reserveSamples(), creationSamples(), lookupSamples(), placementSamples(), aggregateSamples())
 }
 
 func authoritySamples() []sample {

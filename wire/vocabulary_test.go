@@ -54,6 +54,7 @@ func TestEnumsAreDistinct(t *testing.T) {
 		"Reason": wire.Reason(""), "EndedOwner": wire.EndedOwner(""), "LookupKind": wire.LookupKind(""),
 		"EntryState": wire.EntryState(""), "AwaitCondition": wire.AwaitCondition(""), "CompletionKind": wire.CompletionKind(""),
 		"ActorTransferState": wire.ActorTransferState(""), "ActorTransferStatus": wire.ActorTransferStatus(""),
+		"OwnerTransition": wire.OwnerTransition(""), "AggregateState": wire.AggregateState(""),
 	} {
 		seen := map[string]bool{"": true}
 		for _, value := range enum.Values() {
