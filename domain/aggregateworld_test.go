@@ -1,7 +1,6 @@
 package domain_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,10 +29,6 @@ func takesPart(s *wire.Authority, edits ...func(*wire.AggregateParticipant)) wir
 }
 
 func preserved(p *wire.AggregateParticipant) { p.OwnerTransition = wire.OwnerPreserve }
-
-func joiningIn(m wire.Membership) func(*wire.AggregateParticipant) {
-	return func(p *wire.AggregateParticipant) { p.Membership = &m }
-}
 
 // inKeyOrder is what an aggregate does to objects, in key order.
 func inKeyOrder(all ...wire.AggregateParticipant) []wire.AggregateParticipant {
@@ -139,7 +134,7 @@ func (w *world) work() {
 	}
 }
 
-// workOnce does one step about every aggregate that is due; false when there was none.
+// workOnce works on every aggregate that is due; false when nothing was written.
 func (w *world) workOnce() bool {
 	w.t.Helper()
 	before := w.view().Revision()
@@ -147,25 +142,109 @@ func (w *world) workOnce() bool {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		for at, done := (domain.Progress{}), false; !done; {
-			err := w.update(func(tx *kvstore.Tx) (err error) {
-				at, done, err = domain.WorkOnAggregate(tx, f, at, kvstore.MaxRevision)
-				return err
-			})
-			if err != nil {
-				w.t.Fatal(err)
-			}
-		}
+		w.workOn(f, kvstore.MaxRevision)
 	}
 	return w.view().Revision() != before
 }
 
-// readyRooms are n rooms on a node, "r00000" and so on.
-func (w *world) readyRooms(n int, rid wire.RID, owner wire.OwnerToken) []*wire.Authority {
+// workOn does everything about an aggregate that there is to be done for now, with the
+// events up to a revision out, and returns how many commits that took.
+func (w *world) workOn(f wire.Fence, out kvstore.Revision) (commits int) {
 	w.t.Helper()
-	all := make([]*wire.Authority, n)
-	for i := range all {
-		all[i] = w.ready(fmt.Sprintf("r%05d", i), rid, owner)
+	for at, done := (domain.Progress{}), false; !done; {
+		before := w.view().Revision()
+		err := w.update(func(tx *kvstore.Tx) (err error) {
+			at, done, err = domain.WorkOnAggregate(tx, f, at, out)
+			return err
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if w.view().Revision() != before {
+			commits++
+		}
 	}
-	return all
+	return commits
+}
+
+// aggregateWorld is creationWorld, with a look at everything derived after every commit.
+func aggregateWorld(t tb, edits ...func(*wire.MeshNodeDescriptor)) (w *world, a, b wire.OwnerToken) {
+	t.Helper()
+	w, a, b = creationWorld(t, edits...)
+	w.once = newDerived()
+	return w, a, b
+}
+
+// twoRooms are r1 and r2 on n1, which take part by moving to n2.
+func twoRooms(t tb, edits ...func(*wire.MeshNodeDescriptor)) (w *world, a, b wire.OwnerToken, all []wire.AggregateParticipant) {
+	t.Helper()
+	w, a, b = aggregateWorld(t, edits...)
+	return w, a, b, inKeyOrder(takesPart(w.ready("r1", "n1", a)), takesPart(w.ready("r2", "n1", a)))
+}
+
+// takingPart is what authority.read answers of the objects that take part.
+func (w *world) takingPart(all []wire.AggregateParticipant) (snapshots []*wire.Authority) {
+	w.t.Helper()
+	for i := range all {
+		snapshots = append(snapshots, read(w, domain.ReadAuthority, &wire.AuthorityReadRequest{Key: all[i].AuthorityKey}))
+	}
+	return snapshots
+}
+
+// aggregateWith answers which aggregate an object takes part in.
+func (w *world) aggregateWith(id string) *wire.AggregateFindReply {
+	w.t.Helper()
+	reply, err := tryValid(w, domain.ValidateAggregateFind, func(tx *kvstore.Tx, req *wire.AggregateFindRequest) (*wire.AggregateFindReply, error) {
+		return domain.FindAggregate(tx.View, req)
+	}, &wire.AggregateFindRequest{Key: keyOf(id)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return reply
+}
+
+// unlocked requires that an object is in no aggregate that is prepared, or not settled.
+func (w *world) unlocked(ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		want(w.t, w.aggregateWith(id), &wire.AggregateFindReply{Kind: wire.KindMissing, StoreNow: wire.Instant(w.clock.Now())})
+	}
+}
+
+// unprepared requires that a request is refused, changes nothing about any object or
+// node, and locks nothing. Staged participants are all that it may leave.
+func (w *world) unprepared(req *wire.AggregatePrepareRequest, kind wire.Kind) {
+	w.t.Helper()
+	objects, nodes := w.snapshots(), w.list()
+	refused := &wire.AggregatePrepareReply{Kind: kind}
+	want(w.t, w.prepare(req), refused)
+	w.quiet(func() { want(w.t, w.prepare(req), refused) })
+	want(w.t, w.snapshots(), objects)
+	want(w.t, w.list(), nodes)
+}
+
+// movedTo is what an object of owner-b's node n2 is expected to read as from a commit on.
+func movedTo(s *wire.Authority, c kvstore.Revision, target wire.Target) *wire.Authority {
+	m, at := *s, *s.Allocation
+	m.Kind = wire.KindSnapshot
+	at.Descriptor, at.DescriptorLifecycleGeneration = target.Node(), target.NodeLifecycleGeneration
+	m.Allocation, m.Payload, m.StoreVersion = &at, wire.Bytes("moved"), wire.Version(c.String())
+	m.AuthorityOwnerGeneration, m.OwnerID, m.OwnerLeaseGeneration = wire.Generation(c), target.Owner.OwnerID, target.Owner.LeaseGeneration
+	return &m
+}
+
+// stayed is what a preserve participant is expected to read as from a commit on.
+func stayed(s *wire.Authority, c kvstore.Revision) *wire.Authority {
+	m := *s
+	m.Kind, m.Payload, m.StoreVersion = wire.KindSnapshot, wire.Bytes("moved"), wire.Version(c.String())
+	return &m
+}
+
+// committedNow commits an aggregate and returns the revision of that.
+func (w *world) committedNow(f wire.Fence) kvstore.Revision {
+	w.t.Helper()
+	before := w.view().Revision()
+	want(w.t, w.commitAggregate(f), wire.KindCommitted)
+	want(w.t, w.view().Revision(), before+1) // 8.6: one row
+	return before + 1
 }

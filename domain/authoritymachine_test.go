@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -217,12 +218,18 @@ func TestIndexesAndSumsFollowFromRows(t *testing.T) { // 1.1, 1.10
 	}
 }
 
-// reloaded is the view of a store that loads the rows.
+// reloaded is the view of a store that loads the rows, in the order of their revisions.
 func (w *world) reloaded() kvstore.View {
 	v := w.view()
-	state := kvstore.NewState(domain.Schema())
+	var rows []*kvstore.Row
 	for row := range v.State().All() {
+		rows = append(rows, domain.StoredRow(row))
+	}
+	slices.SortFunc(rows, func(a, b *kvstore.Row) int { return cmp.Compare(a.Revision, b.Revision) })
+	state := kvstore.NewState(domain.Schema())
+	for _, row := range rows {
 		state.Put(&kvstore.Row{Key: row.Key, Value: row.Value, Revision: row.Revision, Expiry: row.Expiry})
 	}
+	state.Advance(v.Revision())
 	return state.View(v.Now())
 }

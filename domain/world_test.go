@@ -43,6 +43,9 @@ type world struct {
 	store *memkv.Store
 	feed  *kvstore.Watcher
 	seen  kvstore.Revision // what feed has delivered
+	// once, if there is one, is what was derived once: after every commit the store must
+	// keep what follows from its rows, and so must one that loads them.
+	once *derived
 }
 
 func newWorld(t tb) *world { return newWorldAt(t, 0) }
@@ -73,7 +76,11 @@ func (w *world) view() kvstore.View {
 
 // update runs a closure as a transaction.
 func (w *world) update(fn func(*kvstore.Tx) error) error {
+	w.t.Helper()
 	_, err := w.store.Update(w.t.Context(), kvstore.UpdateOptions{}, fn)
+	if w.once != nil {
+		w.checkDerived()
+	}
 	return err
 }
 
