@@ -37,6 +37,19 @@ var joiners = map[string]func(w *world, b wire.OwnerToken, in wire.Membership) b
 		want(w.t, w.snapshot("a2").Membership, &in)
 		return true
 	},
+	"aggregate": func(w *world, b wire.OwnerToken, in wire.Membership) bool {
+		w.t.Helper()
+		f := wire.Fence{AggregateID: "joins", AggregateGeneration: wire.Generation(w.view().Revision())}
+		p := takesPart(w.ready("a3", "n2", b), preserved, into(in))
+		req := prepareRequest(f, tgt("n2", b), wire.Capacity{}, []wire.AggregateParticipant{p})
+		if w.prepare(req).Kind == wire.KindConflict { // 8.3 row 9
+			w.unprepared(req, wire.KindConflict)
+			return false
+		}
+		w.committedNow(f)
+		want(w.t, w.snapshot("a3").Membership, &in)
+		return true
+	},
 }
 
 func TestUserSpotAcceptsMembers(t *testing.T) { // 5.4, A-08, A-09, E-12
