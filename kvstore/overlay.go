@@ -40,8 +40,11 @@ func (s *State) overlay(e Entry) []*Row {
 	var hint btree.PathHint
 	for _, r := range o.Rows {
 		prior, _ := s.rows.SetHint(r, &hint)
-		if o.Derived == nil {
+		switch {
+		case o.Derived == nil:
 			s.relink(prior, r)
+		case r.Expiry != 0:
+			s.expiring.Set(r)
 		}
 	}
 	if o.Derived != nil {

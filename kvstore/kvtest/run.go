@@ -53,7 +53,7 @@ type promise struct {
 // parallel.
 func Run(t *testing.T, b Backend) {
 	t.Helper()
-	for _, list := range [][]promise{commitPromises, viewPromises, limitPromises, callPromises, watchPromises, sweepPromises, instancePromises} {
+	for _, list := range [][]promise{commitPromises, viewPromises, overlayPromises, limitPromises, callPromises, watchPromises, sweepPromises, instancePromises} {
 		for _, p := range list {
 			if p.shared && !b.Shared {
 				continue

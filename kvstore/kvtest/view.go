@@ -101,7 +101,7 @@ func (c *changes) live(now kvstore.Instant, takes func(*kvstore.Row) bool) []kvs
 // sum is how often a word is in the map's rows, expired ones included.
 func (c *changes) sum(word string) (n int64) {
 	for _, r := range c.rows {
-		for _, w := range words(r.Value) {
+		for _, w := range words(r) {
 			if w == word {
 				n++
 			}
@@ -136,12 +136,12 @@ func (c *changes) check(v kvstore.View) {
 	var byPrefix []kvstore.Key
 	for w := range 6 {
 		word := fmt.Sprint("w", w)
-		want := c.live(now, func(r *kvstore.Row) bool { return slices.Contains(words(r.Value), word) })
+		want := c.live(now, func(r *kvstore.Row) bool { return slices.Contains(words(r), word) })
 		equal("index "+word, keys(v.Index(WordIndex, word)), want)
 		byPrefix = append(byPrefix, want...)
 	}
 	for _, after := range []kvstore.Key{"", Key("s1", "n10"), Key("s0", ""), "zzz"} {
-		want := c.live(now, func(r *kvstore.Row) bool { return slices.Contains(words(r.Value), "w1") && r.Key > after })
+		want := c.live(now, func(r *kvstore.Row) bool { return slices.Contains(words(r), "w1") && r.Key > after })
 		equal(fmt.Sprintf("index w1 after %q", after), keys(v.IndexAfter(WordIndex, "w1", after)), want)
 	}
 	for w := range 7 {
