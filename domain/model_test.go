@@ -13,14 +13,15 @@ import (
 // no code with the rules: where both agree on every reply, both understood the same.
 // It numbers revisions itself, so it knows every version and generation.
 type model struct {
-	now       wire.Instant
-	revision  kvstore.Revision
-	rows      int // commit limit
-	leases    map[string]modelLease
-	nodes     map[wire.DescriptorKey]modelNode
-	objects   map[string]modelObject // by the text form of their keys
-	terminals map[wire.OperationKey]wire.TerminalRecord
-	marks     map[string]wire.Instant // expiry, by markName
+	now        wire.Instant
+	revision   kvstore.Revision
+	rows       int // commit limit
+	leases     map[string]modelLease
+	nodes      map[wire.DescriptorKey]modelNode
+	objects    map[string]modelObject // by the text form of their keys
+	terminals  map[wire.OperationKey]wire.TerminalRecord
+	marks      map[string]wire.Instant // expiry, by markName
+	aggregates map[wire.Fence]*modelAggregate
 }
 
 // modelLease is a lease that was not released. It may have lapsed.
@@ -46,11 +47,12 @@ type modelObject struct {
 func newModel(start kvstore.Revision, rows int) *model {
 	return &model{
 		now: t0, revision: start, rows: rows,
-		leases:    make(map[string]modelLease),
-		nodes:     make(map[wire.DescriptorKey]modelNode),
-		objects:   make(map[string]modelObject),
-		terminals: make(map[wire.OperationKey]wire.TerminalRecord),
-		marks:     make(map[string]wire.Instant),
+		leases:     make(map[string]modelLease),
+		nodes:      make(map[wire.DescriptorKey]modelNode),
+		objects:    make(map[string]modelObject),
+		terminals:  make(map[wire.OperationKey]wire.TerminalRecord),
+		marks:      make(map[string]wire.Instant),
+		aggregates: make(map[wire.Fence]*modelAggregate),
 	}
 }
 
@@ -107,6 +109,9 @@ func (m *model) lapsed() (n int) {
 	for _, expires := range m.marks {
 		n += one(expires <= m.now)
 	}
+	for f := range m.aggregates {
+		n += one(m.aggregate(f) == nil)
+	}
 	return n
 }
 
@@ -133,6 +138,11 @@ func (m *model) sweep() {
 	for name, expires := range m.marks {
 		if expires <= m.now {
 			delete(m.marks, name)
+		}
+	}
+	for f := range m.aggregates {
+		if m.aggregate(f) == nil {
+			delete(m.aggregates, f)
 		}
 	}
 }
@@ -196,7 +206,7 @@ func (m *model) removable(t wire.OwnerToken) (objects []string, nodes []wire.Des
 		return nil, nil
 	}
 	for text, o := range m.objects {
-		if o.token() == t {
+		if o.token() == t && !m.locked(text) {
 			objects = append(objects, text)
 		}
 	}

@@ -51,6 +51,11 @@ func (c *machine) check() {
 		}
 	}
 	c.checkRoom(nodes)
+	if c.m.revision%16 == 0 {
+		c.world.once = c.derived
+		c.checkDerived()
+		c.world.once = nil
+	}
 	c.last.revision, c.last.now, c.last.nodes = c.m.revision, c.m.now, nodes
 }
 
@@ -103,6 +108,7 @@ func (c *machine) checkNode(n *wire.MeshNodeItem, items []wire.AuthorityItem) no
 		}
 	}
 	p := &n.PopulationCapacity
+	c.m.addHeadroom(&sum, descriptorKey(&n.MeshNodeDescriptor))
 	use := nodeUse{n.Generation, map[string]count{
 		"actors": {p.Actors.Active + p.Actors.Reserved, p.Actors.Limit, true},
 		"spots":  {p.Spots.Active + p.Spots.Reserved, p.Spots.Limit, true},
@@ -150,7 +156,7 @@ func TestRulesAgreeWithTheirModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		d := rapidDice{r}
-		c := newMachine(r, d, pick(d, 0, nearTheEnd), make(map[string]int))
+		c := newMachine(r, d, pick(d, 0, nearTheEnd), pick(d, modelRows, modelMoveRows, modelMoveRows), make(map[string]int))
 		c.revive()
 		c.check()
 		r.Repeat(map[string]func(*rapid.T){"steps": func(*rapid.T) {
@@ -171,15 +177,17 @@ func (d seededDice) roll(n int) int { return d.IntN(n) }
 func TestModelMeetsEveryReply(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]int)
-	history := func(seed uint64, start kvstore.Revision, steps int) {
-		c := newMachine(t, seededDice{rand.New(rand.NewPCG(seed, 1))}, start, seen)
+	history := func(seed uint64, start kvstore.Revision, rows, steps int) {
+		c := newMachine(t, seededDice{rand.New(rand.NewPCG(seed, 1))}, start, rows, seen)
 		for range steps {
 			c.step()
 		}
 	}
 	for seed := range uint64(30) {
-		history(seed, 0, 1000)
-		history(seed, nearTheEnd, 300)
+		for _, rows := range []int{modelRows, modelMoveRows} {
+			history(seed, 0, rows, 1000)
+			history(seed, nearTheEnd, rows, 400)
+		}
 	}
 	for _, name := range modelReplies {
 		if seen[name] == 0 {
@@ -234,4 +242,12 @@ var modelReplies = []string{
 	"object.await changed snapshot", "object.await changed missing", "object.await changed waits",
 	"placement.select selected", "placement.select none noNode", "placement.select none noCapability",
 	"placement.select none excluded", "placement.select none capacity",
+	"object.reserve unavailable inAggregate", "object.place unavailable inAggregate",
+	"aggregate.stage staged", "aggregate.stage conflict",
+	"aggregate.prepare prepared", "aggregate.prepare alreadyPrepared", "aggregate.prepare conflict", "aggregate.prepare stale",
+	"aggregate.prepare generationExhausted",
+	"aggregate.commit committed", "aggregate.commit alreadyCommitted", "aggregate.commit stale", "aggregate.commit generationExhausted",
+	"aggregate.abort aborted", "aggregate.abort alreadyAborted", "aggregate.abort stale", "aggregate.abort exhausted",
+	"aggregate.find prepared", "aggregate.find committed", "aggregate.find missing",
+	"work on aggregates all", "work on aggregates in part",
 }

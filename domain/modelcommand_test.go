@@ -10,6 +10,9 @@ import (
 
 func (c *machine) advance() {
 	c.m.now += wire.Instant(pick(c, 1, 1, 1, 5, 5, 100, 5_000, 300_000))
+	if c.once(60) { // until an aggregate that has ended is forgotten
+		c.m.now += 86_400_000
+	}
 	c.at(int64(c.m.now - t0))
 }
 
@@ -161,7 +164,7 @@ func (c *machine) removeOwner() {
 		return // a part would be removed
 	}
 	got := 0
-	for _, n := range c.removeAll(owner, modelRows) {
+	for _, n := range c.removeAll(owner, c.m.rows) {
 		got += n
 	}
 	c.same(owner, got, c.m.removeAll(owner))

@@ -124,7 +124,7 @@ func (m *model) releaseEnded(req *wire.ObjectReleaseEndedRequest) (*wire.ObjectR
 // compareExchange is 5.3.
 func (m *model) compareExchange(req *wire.AuthorityCompareExchangeRequest) (*wire.AuthorityCompareExchangeReply, error) {
 	o, ok := m.objects[modelText(req.Key)]
-	if !ok || o.reserved() || o.StoreVersion != req.ExpectedStoreVersion || !m.mutable(o, &req.Mutation) {
+	if !ok || m.locked(o.Key) || o.reserved() || o.StoreVersion != req.ExpectedStoreVersion || !m.mutable(o, &req.Mutation) {
 		return &wire.AuthorityCompareExchangeReply{Authority: wire.Authority{Kind: wire.KindConflict}, Current: m.read(req.Key)}, nil
 	}
 	rev, ok := m.take(1)

@@ -33,26 +33,33 @@ type machine struct {
 	op     string                             // of the last command
 	places map[string]wire.ObjectPlaceRequest // the latest of each object, to be repeated
 	asked  map[string]wire.ObjectReserveRequest
-	ending map[string]reservation // the latest of each object
+	ending map[string]reservation                      // the latest of each object
+	moves  map[wire.Fence]wire.AggregatePrepareRequest // the latest of each aggregate
+
+	derived *derived // once
 }
 
-// modelRows is the commit limit of machines, small enough to be in the way.
-const modelRows = 2
+// The commit limits of machines, small enough to be in the way: with the smaller one no
+// participant can be staged.
+const (
+	modelRows     = 2
+	modelMoveRows = 3
+)
 
 // nearTheEnd is a revision after which a machine soon runs out of them.
-const nearTheEnd = kvstore.MaxRevision - 60
+const nearTheEnd = kvstore.MaxRevision - 120
 
 // newMachine begins with a store that is empty at a revision.
-func newMachine(t tb, d dice, start kvstore.Revision, seen map[string]int) *machine {
+func newMachine(t tb, d dice, start kvstore.Revision, rows int, seen map[string]int) *machine {
 	clock := testenv.NewClock(testenv.T0)
 	store := memkv.New(memkv.Options{
-		Schema: domain.Schema(), Clock: storeClock{clock}, Start: start, Limits: kvstore.Limits{CommitRows: modelRows},
+		Schema: domain.Schema(), Clock: storeClock{clock}, Start: start, Limits: kvstore.Limits{CommitRows: rows},
 	})
 	return &machine{
 		world: &world{t: t, clock: clock, store: store, seen: start},
-		dice:  d, m: newModel(start, modelRows), seen: seen, last: past{revision: start, generations: map[string]wire.Generation{}},
+		dice:  d, m: newModel(start, rows), seen: seen, last: past{revision: start, generations: map[string]wire.Generation{}},
 		places: make(map[string]wire.ObjectPlaceRequest), asked: make(map[string]wire.ObjectReserveRequest),
-		ending: make(map[string]reservation),
+		ending: make(map[string]reservation), moves: make(map[wire.Fence]wire.AggregatePrepareRequest), derived: newDerived(),
 	}
 }
 
@@ -127,13 +134,19 @@ func (c *machine) step() {
 		{"object.abort", 2, c.abortObject},
 		{"object.complete-creation", 10, c.completeCreation},
 		{"object.release-ended", 2, c.releaseObject},
-		{"authority.compare-exchange", 12, c.compareExchange},
+		{"authority.compare-exchange", 14, c.compareExchange},
 		{"authority.compare-exchange", 6, c.join},
 		{"object.read-terminal", 2, c.readTerminal},
 		{"object.find", 2, c.findObject},
 		{"object.list", 3, c.listObjects},
 		{"object.await", 2, c.awaitObject},
 		{"placement.select", 5, c.selectNode},
+		{"aggregate.stage", 5, c.stageParticipants},
+		{"aggregate.prepare", 12, c.prepareAggregate},
+		{"aggregate.commit", 8, c.commitAggregates},
+		{"aggregate.abort", 2, c.abortAggregates},
+		{"aggregate.find", 2, c.findAggregate},
+		{"work on aggregates", 5, c.workOnAggregates},
 	}
 	total := 0
 	for _, command := range commands {

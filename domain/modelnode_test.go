@@ -135,13 +135,17 @@ func (u *modelUsage) add(c wire.Capacity) {
 	}
 }
 
-// usage is 1.10: what the authorities of a state take at a node, without some of them.
+// usage is 1.10: what the authorities of a state take at a node, without some of them, and
+// the aggregates that are prepared for it.
 func (m *model) usage(node wire.DescriptorKey, state wire.AllocationState, without []string) modelUsage {
 	u := modelUsage{types: make(map[string]uint32)}
 	for text, o := range m.objects {
 		if o.Allocation.Descriptor == node && o.Allocation.State == state && !slices.Contains(without, text) {
 			u.add(o.Allocation.Capacity)
 		}
+	}
+	if state == wire.AllocationReserved {
+		m.addHeadroom(&u, node)
 	}
 	return u
 }

@@ -74,7 +74,7 @@ func (m *model) accepts(had, wanted *wire.Membership) bool {
 		return true
 	}
 	spot, ok := m.objects[modelText(wire.ObjectKey{Kind: wire.ObjectUserSpot, GlobalID: wanted.SpotID})]
-	return ok && spot.Allocation.ObjectKind == wire.ObjectUserSpot && !spot.reserved() &&
+	return ok && spot.Allocation.ObjectKind == wire.ObjectUserSpot && !spot.reserved() && !m.locked(spot.Key) &&
 		spot.ObjectGeneration == wanted.SpotGeneration && spot.Phase == wire.PhaseSteady && m.live(spot.token())
 }
 
@@ -122,6 +122,9 @@ func (o *modelObject) hasContentOf(req *wire.ObjectReserveRequest) bool {
 
 // releasable is 6.2.
 func (m *model) releasable(o modelObject) (members []string, reason wire.Reason) {
+	if m.locked(o.Key) {
+		return nil, wire.ReasonInAggregate
+	}
 	if o.Phase != wire.PhaseSteady {
 		return nil, wire.ReasonNotSteady
 	}
@@ -140,7 +143,7 @@ func (m *model) releasable(o modelObject) (members []string, reason wire.Reason)
 		}
 	}
 	for _, text := range members {
-		if m.objects[text].Phase != wire.PhaseSteady {
+		if m.locked(text) || m.objects[text].Phase != wire.PhaseSteady {
 			return nil, wire.ReasonMemberNotSteady
 		}
 	}
