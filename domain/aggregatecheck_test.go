@@ -88,7 +88,7 @@ func into(m wire.Membership) func(*wire.AggregateParticipant) {
 	return func(p *wire.AggregateParticipant) { p.Membership = &m }
 }
 
-var participantParts = map[string]part[wire.AggregateParticipant]{
+var aggregateParts = map[string]part[wire.AggregateParticipant]{
 	"preserve":           {preserved, allowed},
 	"no transition":      {func(p *wire.AggregateParticipant) { p.OwnerTransition = "" }, "ownerTransition"},
 	"another transition": {func(p *wire.AggregateParticipant) { p.OwnerTransition = "NewOwner" }, "ownerTransition"},
@@ -116,8 +116,8 @@ func TestParticipantsAreNamedByTheirIndex(t *testing.T) { // 1.6, 8.2, 8.3
 func participantsOf[Q any](t *testing.T, fn func(*Q) error, valid func() *Q, list func(*Q) []wire.AggregateParticipant) {
 	t.Helper()
 	first, last := firstOf(list), lastOf(list)
-	parts(t, fn, valid, "participants[0]", first, participantParts)
-	parts(t, fn, valid, "participants[1]", last, participantParts)
+	parts(t, fn, valid, "participants[0]", first, aggregateParts)
+	parts(t, fn, valid, "participants[1]", last, aggregateParts)
 	parts(t, fn, valid, "participants[0]", first, memberParts)
 	parts(t, fn, valid, "participants[1]", last, map[string]part[wire.AggregateParticipant]{ // 8.2, G-04
 		"membership of a spot": {into(wire.Membership{SpotID: "r1", SpotGeneration: 1, SpotKind: wire.MembershipUser}), "membership"},
@@ -201,7 +201,7 @@ func TestNumbersOfParticipants(t *testing.T) { // 1.6, 8.2, 8.3
 	}
 }
 
-func TestPartsOfPrepare(t *testing.T) { // 1.6, 8.3, G-04
+func TestPartsOfAggregatePrepare(t *testing.T) { // 1.6, 8.3, G-04
 	t.Parallel()
 	type request = wire.AggregatePrepareRequest
 	fn := domain.ValidateAggregatePrepare

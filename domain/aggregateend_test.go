@@ -109,7 +109,7 @@ func TestCommitDependsOnWhatPrepareSaw(t *testing.T) { // 8.6 rows 4, 5 and 6, G
 			w, tokens := preparedMove(t)
 			tt.spoil(w, tokens)
 			w.uncommitted(fence("f"), wire.KindStale)
-			want(t, w.aggregateWith("r1").Kind, wire.KindFound) // still locked
+			want(t, w.partOf("r1").Kind, wire.KindFound) // still locked
 			if tt.mend != nil {
 				tt.mend(w, tokens)
 				w.committedNow(fence("f")) // 8.6: it can be committed later

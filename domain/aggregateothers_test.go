@@ -135,24 +135,3 @@ func TestRemoveAllTakesWhatIsTheOwnersNow(t *testing.T) { // 10: the projected t
 		})
 	}
 }
-
-func TestFindTheAggregateOfAnObject(t *testing.T) {
-	t.Parallel()
-	w, _, b, all := twoRooms(t)
-	w.stage(fence("f"), 0, all)
-	w.unlocked("r1")
-	w.prepared(prepareRequest(fence("f"), tgt("n2", b), rooms(2), nil, counted(2)))
-	w.at(5)
-	status := wire.AggregateStatus{
-		Fence: fence("f"), State: wire.AggregatePrepared, Deadline: t0 + 60_000, ParticipantCount: 2,
-		TargetDescriptor: tgt("n2", b).Node(), TargetOwner: b,
-	}
-	want(t, w.aggregateWith("r2"), &wire.AggregateFindReply{Kind: wire.KindFound, Aggregate: &status, StoreNow: t0 + 5})
-	c := w.committedNow(fence("f"))
-	status.State, status.Deadline = wire.AggregateCommitted, 0
-	want(t, w.aggregateWith("r2"), &wire.AggregateFindReply{Kind: wire.KindFound, Aggregate: &status, StoreNow: t0 + 5})
-	want(t, w.exchange("r1", wire.Version(c.String()), putOf()).Kind, wire.KindStored)
-	w.unlocked("r1", "r9")
-	w.work()
-	w.unlocked("r2")
-}

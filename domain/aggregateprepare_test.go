@@ -556,12 +556,12 @@ func TestPrepareChangesNothingButLocks(t *testing.T) { // 8.3, 8.5, G-06
 	want(t, w.snapshots(), before)
 	want(t, w.events(), nil)
 	want(t, w.stamp(wire.StampAuthority, ""), stamp)
-	prepared := &wire.AggregateFindReply{Kind: wire.KindFound, StoreNow: t0, Aggregate: &wire.AggregateStatus{
+	prepared := &wire.AggregateFindReply{Kind: wire.KindFound, OwnerTransition: wire.OwnerNew, StoreNow: t0, Aggregate: &wire.AggregateStatus{
 		Fence: fence("f"), State: wire.AggregatePrepared, Deadline: t0 + 60_000, ParticipantCount: 2,
 		TargetDescriptor: tgt("n2", b).Node(), TargetOwner: b,
 	}}
-	want(t, w.aggregateWith("r1"), prepared)
-	want(t, w.aggregateWith("r2"), prepared)
+	want(t, w.partOf("r1"), prepared)
+	want(t, w.partOf("r2"), prepared)
 	w.unlocked("r3")
 	next := w.reclaimed(a)
 	for _, m := range mutations(a, next) { // 5.3 row 2, G-06

@@ -159,7 +159,7 @@ func TestWriteToAParticipantSettlesIt(t *testing.T) { // 8.5, G-13
 	want(t, put.AuthorityOwnerGeneration, wire.Generation(c))
 	want(t, put.StoreVersion, wire.Version((c + 1).String())) // its own again
 	w.unlocked("r1")
-	want(t, w.aggregateWith("r2").Kind, wire.KindFound)
+	want(t, w.partOf("r2").Kind, wire.KindFound)
 	deleted := w.exchange("r2", v, removal())
 	want(t, deleted.Authority, wire.Authority{Kind: wire.KindDeleted, StoreVersion: v, StoreNow: t0})
 	after := w.snapshot("r1")

@@ -175,7 +175,7 @@ func TestOverdueAggregatesAreAborted(t *testing.T) { // G-12, 8.1
 	w.prepared(req)
 	w.at(999)
 	w.quiet(w.work)
-	want(t, w.aggregateWith("r1").Aggregate.Deadline, t0+1000)
+	want(t, w.partOf("r1").Aggregate.Deadline, t0+1000)
 	w.at(1000)
 	want(t, w.workOnce(), true)
 	want(t, w.exchange("r1", all[0].ExpectedStoreVersion, putOf()).Kind, wire.KindStored)

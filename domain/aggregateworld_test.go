@@ -191,23 +191,11 @@ func (w *world) takingPart(all []wire.AggregateParticipant) (snapshots []*wire.A
 	return snapshots
 }
 
-// aggregateWith answers which aggregate an object takes part in.
-func (w *world) aggregateWith(id string) *wire.AggregateFindReply {
-	w.t.Helper()
-	reply, err := tryValid(w, domain.ValidateAggregateFind, func(tx *kvstore.Tx, req *wire.AggregateFindRequest) (*wire.AggregateFindReply, error) {
-		return domain.FindAggregate(tx.View, req)
-	}, &wire.AggregateFindRequest{Key: keyOf(id)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return reply
-}
-
 // unlocked requires that an object is in no aggregate that is prepared, or not settled.
 func (w *world) unlocked(ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
-		want(w.t, w.aggregateWith(id), &wire.AggregateFindReply{Kind: wire.KindMissing, StoreNow: wire.Instant(w.clock.Now())})
+		want(w.t, w.partOf(id), &wire.AggregateFindReply{Kind: wire.KindMissing, StoreNow: wire.Instant(w.clock.Now())})
 	}
 }
 

@@ -366,13 +366,21 @@ func (m *model) addHeadroom(u *modelUsage, node wire.DescriptorKey) {
 
 // findAggregate tells which aggregate locks an object, as far as the model knows.
 func (m *model) findAggregate(req *wire.AggregateFindRequest) *wire.AggregateFindReply {
+	text := modelText(req.Key)
 	for f, a := range m.aggregates {
-		if a == m.locking(modelText(req.Key)) {
-			return &wire.AggregateFindReply{Kind: wire.KindFound, StoreNow: m.now, Aggregate: &wire.AggregateStatus{
-				Fence: f, State: a.state, Deadline: a.deadline, ParticipantCount: uint32(len(a.staged)),
-				TargetDescriptor: a.request.TargetDescriptor, TargetOwner: a.request.TargetOwner,
-			}}
+		if a != m.locking(text) {
+			continue
 		}
+		reply := &wire.AggregateFindReply{Kind: wire.KindFound, StoreNow: m.now, Aggregate: &wire.AggregateStatus{
+			Fence: f, State: a.state, Deadline: a.deadline, ParticipantCount: uint32(len(a.staged)),
+			TargetDescriptor: a.request.TargetDescriptor, TargetOwner: a.request.TargetOwner,
+		}}
+		for _, p := range a.staged {
+			if modelText(p.AuthorityKey) == text {
+				reply.OwnerTransition = p.OwnerTransition
+			}
+		}
+		return reply
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ type machine struct {
 	ending map[string]reservation                      // the latest of each object
 	moves  map[wire.Fence]wire.AggregatePrepareRequest // the latest of each aggregate
 
-	derived *derived // once
+	derived *derived     // once
+	earlier kvstore.View // one of a while ago
 }
 
 // The commit limits of machines, small enough to be in the way: with the smaller one no
@@ -147,6 +148,9 @@ func (c *machine) step() {
 		{"aggregate.abort", 2, c.abortAggregates},
 		{"aggregate.find", 2, c.findAggregate},
 		{"work on aggregates", 5, c.workOnAggregates},
+	}
+	if c.earlier.State() == nil || c.once(5) {
+		c.earlier = c.view()
 	}
 	total := 0
 	for _, command := range commands {

@@ -111,7 +111,14 @@ func (c *machine) stageParticipants() {
 func (c *machine) prepareAggregate() {
 	req := c.preparation()
 	c.moves[req.Fence] = *req
-	reply := decideSteps(c, domain.ValidateAggregatePrepare, domain.NewPreparation, domain.PrepareAggregate,
+	bind := func(req *wire.AggregatePrepareRequest) (*domain.Preparation, error) {
+		p, err := domain.NewPreparation(req)
+		if err == nil && c.once(2) {
+			domain.PlanPreparation(c.earlier, p) // what has changed since must be noticed
+		}
+		return p, err
+	}
+	reply := decideSteps(c, domain.ValidateAggregatePrepare, bind, domain.PrepareAggregate,
 		func(req *wire.AggregatePrepareRequest) (*wire.AggregatePrepareReply, error) {
 			after := c.view().Revision()
 			return c.m.prepare(req, func() { c.m.revision = after - kvstore.Revision(one(c.isPrepared(req.Fence))) })
@@ -175,6 +182,9 @@ func (c *machine) capacityOf(req *wire.AggregatePrepareRequest, all []wire.Aggre
 
 func (c *machine) commitAggregates() {
 	req := &wire.AggregateCommitRequest{Fence: c.fenceIn(wire.AggregatePrepared)}
+	if c.once(2) {
+		domain.PlanCommit(c.earlier, req.Fence)
+	}
 	r := decide(c, domain.ValidateAggregateCommit, domain.CommitAggregate, alone(c.m.commitAggregate), req)
 	c.saw(c.op, string(r.Kind))
 }

@@ -27,11 +27,11 @@ func aggregateSamples() []sample {
 		{"aggregate.abort.already-aborted", &wire.AggregateAbortReply{Kind: wire.KindAlreadyAborted}},
 		{"aggregate.abort.stale", &wire.AggregateAbortReply{Kind: wire.KindStale}},
 		{"aggregate.find", &wire.AggregateFindRequest{Key: chatKey}},
-		{"aggregate.find.prepared", &wire.AggregateFindReply{Kind: wire.KindFound, StoreNow: objectNow, Aggregate: &wire.AggregateStatus{
+		{"aggregate.find.prepared", &wire.AggregateFindReply{Kind: wire.KindFound, OwnerTransition: wire.OwnerNew, StoreNow: objectNow, Aggregate: &wire.AggregateStatus{
 			Fence: sampleFence, State: wire.AggregatePrepared, Deadline: objectNow + 60000, ParticipantCount: 2,
 			TargetDescriptor: sampleDestination, TargetOwner: objectOwner,
 		}}},
-		{"aggregate.find.committed", &wire.AggregateFindReply{Kind: wire.KindFound, StoreNow: objectNow, Aggregate: &wire.AggregateStatus{
+		{"aggregate.find.committed", &wire.AggregateFindReply{Kind: wire.KindFound, OwnerTransition: wire.OwnerPreserve, StoreNow: objectNow, Aggregate: &wire.AggregateStatus{
 			Fence: sampleFence, State: wire.AggregateCommitted, ParticipantCount: 1_000_000,
 			TargetDescriptor: sampleDestination, TargetOwner: objectOwner,
 		}}},
