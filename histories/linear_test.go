@@ -1,0 +1,112 @@
+package histories_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// part is a history of one thing, and its model.
+type part struct {
+	name  string
+	model porcupine.Model
+	calls []*call
+}
+
+// parts divides a history into those of the leases, the objects and the nodes. Calls of which nothing was written are left out,
+// as are those of unknown outcome that left no trace, and reads that may be of any age, which [chronicle] judges.
+func parts(calls []*call) []part {
+	var list []part
+	for _, owner := range owners {
+		list = append(list, newPart("lease "+owner, leaseModel, calls, func(c *call) *call { return c.ofLease(owner) }))
+	}
+	for _, k := range objects {
+		list = append(list, newPart("object "+k.GlobalID, objectModel, calls, func(c *call) *call { return c.ofObject(k.Text()) }))
+	}
+	for _, rid := range nodes {
+		list = append(list, newPart("node "+string(rid), nodeModel(rid), calls, func(c *call) *call {
+			if len(c.maybe) == 0 && !touches(rid, c) {
+				return nil
+			}
+			return c
+		}))
+	}
+	return list
+}
+
+func newPart(name string, m porcupine.Model, calls []*call, of func(*call) *call) part {
+	p := part{name: name, model: m}
+	for _, c := range calls {
+		if c.outcome == refused || c.outcome == unknown && len(c.maybe) == 0 || c.outcome == answered && !c.fresh {
+			continue
+		}
+		if c = of(c); c != nil {
+			p.calls = append(p.calls, c)
+		}
+	}
+	return p
+}
+
+// check looks for an order in which the model answers as the service did. It returns an error that names a file with a picture
+// when there is none, or none was found in time.
+func (p part) check(patience time.Duration, dir string) error {
+	result, info := porcupine.CheckOperationsVerbose(p.model, p.operations(), patience)
+	if result == porcupine.Ok {
+		return nil
+	}
+	verdict := map[porcupine.CheckResult]string{porcupine.Illegal: "is not linearizable", porcupine.Unknown: "could not be decided"}[result]
+	err := fmt.Errorf("history of %s, %d calls, %s", p.name, len(p.calls), verdict)
+	path := filepath.Join(dir, filepath.Base(p.name)+".html")
+	if failed := os.MkdirAll(dir, 0o755); failed != nil {
+		return fmt.Errorf("%w; no picture: %w", err, failed)
+	}
+	if failed := porcupine.VisualizePath(p.model, info, path); failed != nil {
+		return fmt.Errorf("%w; no picture: %w", err, failed)
+	}
+	return fmt.Errorf("%w; picture: %s", err, path)
+}
+
+// operations are the calls as Porcupine takes them. One of unknown outcome may have happened at any time from the call on. It
+// has a line of its own in pictures, since its caller goes on.
+func (p part) operations() []porcupine.Operation {
+	var list []porcupine.Operation
+	line := callers
+	for _, c := range p.calls {
+		o := porcupine.Operation{ClientId: c.caller, Input: c, Call: int64(c.called), Return: int64(c.returned)}
+		if c.outcome == unknown {
+			o.ClientId, o.Return = line, math.MaxInt64
+			line++
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// ofLease is the call as one on a lease; nil when it is not.
+func (c *call) ofLease(owner string) *call {
+	if leaseOwner(c) != owner {
+		return nil
+	}
+	return c
+}
+
+// ofObject is the call as one on an object; nil when it is not.
+func (c *call) ofObject(key string) *call {
+	if c.object() == key {
+		return c
+	}
+	if len(c.removed) > 0 && slices.ContainsFunc(c.removed, func(e *event) bool { return e.key == key }) {
+		return c
+	}
+	one := *c
+	one.maybe = slices.DeleteFunc(slices.Clone(c.maybe), func(e *event) bool { return e.key != key })
+	if c.object() != "" || len(one.maybe) == 0 {
+		return nil
+	}
+	return &one
+}
