@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -60,6 +61,9 @@ func (c *call) find(byRow map[row][]*event, events []*event) error {
 	for _, e := range byRow[w.row] {
 		if e.change == w.change && w.from <= e.revision && e.revision <= w.to && w.shows(e) {
 			e.told = true
+			if e.revision == c.revision || c.op == subjects.ObjectAbort || c.op == subjects.ObjectCompleteCreation {
+				c.made = e
+			}
 			return nil
 		}
 	}

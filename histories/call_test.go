@@ -29,6 +29,8 @@ type call struct {
 	reply    any       // answered: of package wire
 	revision uint64    // answered: of the reply
 
+	// made is the event of a write that an answer tells of; nil when it tells of what an earlier one did.
+	made *event
 	// maybe are the events by which a write of unknown outcome may have taken effect; see attribute.
 	maybe []*event
 	// removed are the events of what an answered owner.remove-all removed.

@@ -1,6 +1,9 @@
 package histories_test
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,38 +13,95 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
+var (
+	seeds    = flag.Int("seeds", 0, "runs of TestSoak")
+	seed     = flag.Uint64("seed", 1, "seed of the first run of TestSoak; the others count on")
+	replicas = flag.Int("replicas", 0, "servers of each run of TestSoak; 0 alternates between 1 and 3")
+	duration = flag.Duration("duration", 20*time.Second, "how long the callers of each run of TestSoak call")
+	pictures = flag.String("pictures", filepath.Join(os.TempDir(), "zlink-histories"), "directory for the pictures of histories that fail")
+)
+
+// searchTime bounds the search for an order of one history.
+const searchTime = 30 * time.Second
+
+// TestHistories are a few short runs.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	p := plan{seed: 1, replicas: 1, duration: 5 * time.Second}
+	for _, p := range []plan{
+		{seed: 1, replicas: 1, duration: 4 * time.Second},
+		{seed: 2, replicas: 1, duration: 4 * time.Second},
+		{seed: 3, replicas: 3, duration: 6 * time.Second},
+	} {
+		t.Run(p.String(), func(t *testing.T) {
+			if p.replicas > 1 && testing.Short() {
+				t.Skip("starts three servers")
+			}
+			t.Parallel()
+			p.test(t)
+		})
+	}
+}
+
+// TestSoak are as many runs, one after the other, as the flags say.
+func TestSoak(t *testing.T) {
+	if *seeds == 0 {
+		t.Skip("runs with -seeds")
+	}
+	for n := range *seeds {
+		p := plan{seed: *seed + uint64(n), replicas: *replicas, duration: *duration}
+		if p.replicas == 0 {
+			p.replicas = []int{3, 1}[p.seed%2]
+		}
+		t.Run(p.String(), p.test)
+	}
+}
+
+// test runs a plan and checks what came of it.
+func (p plan) test(t *testing.T) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("again: go test -race -count=1 ./histories -run TestSoak -seeds=1 -seed=%d -replicas=%d -duration=%v",
+				p.seed, p.replicas, p.duration)
+		}
+	})
 	w, rec := p.run(t)
 	for op, counts := range rec.tally() {
 		t.Log(op, counts)
 	}
-	w.check(p, rec, t.TempDir())
+	last := p.caller(callers, w, rec, newBoard())
+	events := changes(t, last.conn, last.mark())
+	report(t, inOrder(events))
+	report(t, inTime(rec.calls))
+	report(t, attribute(rec.calls, events))
+	report(t, retrace(rec.calls, events))
+	for _, part := range parts(rec.calls) {
+		if err := part.check(searchTime, filepath.Join(*pictures, p.String())); err != nil {
+			t.Error(err)
+		}
+	}
+	if errs := w.log.String(); errs != "" {
+		t.Errorf("errors were logged:\n%s", errs)
+	}
 }
 
-// pictureTime bounds the search for an order of one history.
-const searchTime = 20 * time.Second
+// mostReported is how many faults of one sort are shown: what is wrong once is often wrong a thousand times.
+const mostReported = 8
 
-// check checks a run that has ended.
-func (w *world) check(p plan, rec *recorder, dir string) {
-	w.t.Helper()
-	last := p.caller(callers, w, rec, newBoard())
-	events := changes(w.t, last.conn, last.mark())
-	for _, err := range attribute(rec.calls, events) {
-		w.t.Error(err)
-	}
-	for _, part := range parts(rec.calls) {
-		if err := part.check(searchTime, filepath.Join(dir, p.String())); err != nil {
-			w.t.Error(err)
+func report(t *testing.T, faults []error) {
+	t.Helper()
+	for i, err := range faults {
+		if i == mostReported {
+			t.Errorf("and %d more", len(faults)-i)
+			return
 		}
+		t.Error(err)
 	}
 }
 
 // mark makes a last change and returns its revision: whatever was told before has a lower one.
 func (c *caller) mark() (revision uint64) {
 	c.t.Helper()
-	claim := &wire.LeaseClaimRequest{OwnerID: "mark", TTL: leaseTTL, ClaimID: "mark"}
+	claim := &wire.LeaseClaimRequest{OwnerID: "mark", TTL: leaseTTL, ClaimID: fmt.Sprint("mark", c.id())}
 	testenv.Eventually(c.t, patience, func() bool {
 		made := c.call(subjects.LeaseClaim, claim)
 		revision = made.revision

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -30,10 +31,10 @@ func parts(calls []*call) []part {
 	}
 	for _, rid := range nodes {
 		list = append(list, newPart("node "+string(rid), nodeModel(rid), calls, func(c *call) *call {
-			if len(c.maybe) == 0 && !touches(rid, c) {
-				return nil
+			if touches(rid, c) {
+				return c
 			}
-			return c
+			return nil
 		}))
 	}
 	return list
@@ -68,7 +69,22 @@ func (p part) check(patience time.Duration, dir string) error {
 	if failed := porcupine.VisualizePath(p.model, info, path); failed != nil {
 		return fmt.Errorf("%w; no picture: %w", err, failed)
 	}
+	if failed := os.WriteFile(path+".txt", []byte(p.String()), 0o644); failed != nil {
+		return fmt.Errorf("%w; no text: %w", err, failed)
+	}
 	return fmt.Errorf("%w; picture: %s", err, path)
+}
+
+// String lists the calls, for people.
+func (p part) String() string {
+	var b strings.Builder
+	for _, c := range p.calls {
+		fmt.Fprintln(&b, c)
+		for _, e := range c.maybe {
+			fmt.Fprintln(&b, "\tmay have made", e)
+		}
+	}
+	return b.String()
 }
 
 // operations are the calls as Porcupine takes them. One of unknown outcome may have happened at any time from the call on. It

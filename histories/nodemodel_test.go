@@ -7,6 +7,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -152,8 +153,13 @@ func (n node) only(holds bool) []node {
 	return nil
 }
 
-// touches tells whether a call, which was answered, changed what [node] is about or showed it.
+// touches tells whether a call changed what [node] is about, or may have, or showed it.
 func touches(rid wire.RID, c *call) bool {
+	if c.outcome == unknown {
+		return slices.ContainsFunc(c.maybe, func(e *event) bool {
+			return e.kind == wire.EventMeshNode && e.key == string(rid) || e.kind == wire.EventAuthority && (e.object == nil || creates(c))
+		})
+	}
 	switch r := c.request.(type) {
 	case *wire.MeshNodeUpdateRequest:
 		return r.Descriptor.RID == rid && c.reply.(*wire.UpdateReply).Status == wire.StatusStored
@@ -167,6 +173,11 @@ func touches(rid wire.RID, c *call) bool {
 		return createdOn(rid, r, c)
 	}
 	return c.removes()
+}
+
+// creates tells whether a request is one to reserve an object.
+func creates(c *call) bool {
+	return c.op == subjects.ObjectReserve || c.op == subjects.ObjectPlace
 }
 
 // createdOn leaves out the refusals, save that of a node named by the caller which is full, and the repetitions.
