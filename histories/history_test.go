@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,32 +71,33 @@ func (p plan) test(t *testing.T) {
 	}
 	last := p.caller(callers, w, rec, newBoard())
 	events := changes(t, last.conn, last.mark())
-	report(t, inOrder(events))
-	report(t, inTime(rec.calls))
-	report(t, attribute(rec.calls, events))
-	report(t, retrace(rec.calls, events))
-	for _, part := range parts(rec.calls) {
-		if err := part.check(searchTime, filepath.Join(*pictures, p.String())); err != nil {
-			t.Error(err)
-		}
+	for _, err := range examine(rec.calls, events, searchTime, filepath.Join(*pictures, p.String())) {
+		t.Error(err)
 	}
 	if errs := w.log.String(); errs != "" {
 		t.Errorf("errors were logged:\n%s", errs)
 	}
 }
 
-// mostReported is how many faults of one sort are shown: what is wrong once is often wrong a thousand times.
-const mostReported = 8
-
-func report(t *testing.T, faults []error) {
-	t.Helper()
-	for i, err := range faults {
-		if i == mostReported {
-			t.Errorf("and %d more", len(faults)-i)
-			return
+// examine checks a history in all ways, and returns what is wrong with it.
+func examine(calls []*call, events []*event, patience time.Duration, dir string) []error {
+	faults := slices.Concat(most(inOrder(events)), most(inTime(calls)), most(attribute(calls, events)), most(retrace(calls, events)))
+	for _, p := range parts(calls) {
+		if err := p.check(patience, dir); err != nil {
+			faults = append(faults, err)
 		}
-		t.Error(err)
 	}
+	return faults
+}
+
+// mostFaults is how many faults of one sort are shown: what is wrong once is often wrong a thousand times.
+const mostFaults = 8
+
+func most(faults []error) []error {
+	if n := len(faults) - mostFaults; n > 0 {
+		return append(faults[:mostFaults], fmt.Errorf("and %d more", n))
+	}
+	return faults
 }
 
 // mark makes a last change and returns its revision: whatever was told before has a lower one.

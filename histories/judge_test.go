@@ -14,7 +14,7 @@ func (s *chronicle) judge(c *call) error {
 	case *wire.LeaseReadRequest:
 		return s.judgeLeaseRead(r, c.reply.(*wire.LeaseReadReply))
 	case *wire.AuthorityReadRequest:
-		return unless(s.shows(c), "the object is %v", s.objects[c.object()])
+		return unless(s.shows(c), "the object is %s", text(s.objects[c.object()]))
 	case *wire.ObjectFindRequest:
 		return s.judgeFind(c)
 	case *wire.MeshNodeListRequest:
