@@ -31,6 +31,7 @@ short: ## the tests without clusters
 
 soak: ## the fault histories, longer than CI does
 	go test -race -run 'Linearizable' -timeout 60m -count=1 ./kvstore/jetkv -faults=300
+	go test -race -run 'TestSoak' -timeout 60m -count=1 ./histories -seeds=50 -duration=20s
 
 fuzz: ## every fuzz target for 30 s
 	@for p in $$(go list ./...); do \

@@ -25,6 +25,8 @@ type caller struct {
 	conn  *nats.Conn
 	rec   *recorder
 	board *board
+	// instance is whom to ask; empty is whoever is free.
+	instance string
 	// latest are the requests that can be repeated word for word, by operation.
 	latest map[subjects.Operation]any
 }
@@ -58,6 +60,9 @@ var waits = []time.Duration{150 * time.Millisecond, 600 * time.Millisecond, 600 
 func (c *caller) call(op subjects.Operation, req any) *call {
 	wait := waits[c.IntN(len(waits))]
 	m := &nats.Msg{Subject: subjects.DefaultPrefix.Operation(op), Header: nats.Header{}}
+	if c.instance != "" {
+		m.Subject = subjects.DefaultPrefix.Instance(c.instance, op)
+	}
 	var err error
 	if m.Data, err = wire.Marshal(wire.JSON, req); err != nil {
 		c.t.Error(err)
@@ -85,9 +90,9 @@ func (c *caller) call(op subjects.Operation, req any) *call {
 
 // freshen decides how old the answer of a read may be.
 func (c *caller) freshen(made *call, h nats.Header) {
-	switch c.IntN(4) {
-	case 0: // any age
-	case 1:
+	switch n := c.IntN(4); {
+	case n == 0 && c.instance == "": // any age
+	case n == 1 && c.instance == "":
 		made.min = c.board.seen()
 		h[wire.HeaderMinRevision] = []string{strconv.FormatUint(made.min, 10)}
 	default:

@@ -112,13 +112,13 @@ func (w *world) disturb(r *rand.Rand, rec *recorder, until time.Duration) {
 	}
 }
 
-// more waits until a number of calls have returned that the dice tell, and until some time has passed, and tells whether there is
-// time for more.
+// more waits until a number of calls have returned, or until a time has passed, both of which the dice tell: half of the calls go
+// to an instance that stands still. It tells whether there is time for more.
 func (w *world) more(rec *recorder, r *rand.Rand, until time.Duration) bool {
 	w.t.Helper()
-	calls, time := rec.done.Load()+int64(20+r.IntN(200)), rec.since()+time.Duration(r.IntN(400))*time.Millisecond
+	calls, enough := rec.done.Load()+int64(20+r.IntN(150)), rec.since()+time.Duration(100+r.IntN(1200))*time.Millisecond
 	testenv.Eventually(w.t, patience, func() bool {
-		return w.t.Failed() || rec.since() > until || rec.done.Load() > calls && rec.since() > time
+		return w.t.Failed() || rec.since() > min(until, enough) || rec.done.Load() > calls
 	}, "more calls")
 	return rec.since() < until && !w.t.Failed()
 }

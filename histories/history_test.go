@@ -70,6 +70,8 @@ func (p plan) test(t *testing.T) {
 		t.Log(op, counts)
 	}
 	last := p.caller(callers, w, rec, newBoard())
+	last.mark()
+	last.look(w)
 	events := changes(t, last.conn, last.mark())
 	for _, err := range examine(rec.calls, events, searchTime, filepath.Join(*pictures, p.String())) {
 		t.Error(err)
@@ -103,9 +105,8 @@ func most(faults []error) []error {
 // mark makes a last change and returns its revision: whatever was told before has a lower one.
 func (c *caller) mark() (revision uint64) {
 	c.t.Helper()
-	claim := &wire.LeaseClaimRequest{OwnerID: "mark", TTL: leaseTTL, ClaimID: fmt.Sprint("mark", c.id())}
 	testenv.Eventually(c.t, patience, func() bool {
-		made := c.call(subjects.LeaseClaim, claim)
+		made := c.call(subjects.LeaseClaim, &wire.LeaseClaimRequest{OwnerID: fmt.Sprint("mark", c.id()), TTL: leaseTTL})
 		revision = made.revision
 		return made.outcome == answered
 	}, "last change")

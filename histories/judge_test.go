@@ -17,6 +17,8 @@ func (s *chronicle) judge(c *call) error {
 		return unless(s.shows(c), "the object is %s", text(s.objects[c.object()]))
 	case *wire.ObjectFindRequest:
 		return s.judgeFind(c)
+	case *wire.AuthorityListRequest:
+		return s.judgeObjects(c.reply.(*wire.AuthorityListReply))
 	case *wire.MeshNodeListRequest:
 		return s.judgeNodes(c.reply.(*wire.MeshNodeListReply))
 	}
@@ -256,6 +258,21 @@ func (s *chronicle) judgeFind(c *call) error {
 	got := reply.Entry
 	return unless(got.State == state && got.ObjectGeneration == e.ObjectGeneration && got.NodeRID == e.Allocation.Descriptor.RID,
 		"the object is %s and %s", state, text(e))
+}
+
+// judgeObjects is 5.1: all objects, in key order.
+func (s *chronicle) judgeObjects(reply *wire.AuthorityListReply) error {
+	if len(reply.Items) != len(s.objects) || reply.NextCursor != "" {
+		return fmt.Errorf("%d objects are listed, there are %d", len(reply.Items), len(s.objects))
+	}
+	for i := range reply.Items {
+		a := &reply.Items[i].Snapshot
+		e := s.objects[reply.Items[i].Key]
+		if e == nil || !sameRecord(a, e.Authority) || *a.Live != s.live(ownerOf(a)) || i > 0 && reply.Items[i].Key <= reply.Items[i-1].Key {
+			return errors.New("the object is " + text(e))
+		}
+	}
+	return nil
 }
 
 // judgeNodes is 3.4: all descriptors, with what is in use of the nodes.

@@ -78,6 +78,7 @@ var objectActions = []action{
 }
 
 var authorityActions = []action{
+	{subjects.AuthorityList, 3, false, func(*caller) any { return wholeList }},
 	{subjects.AuthorityRead, 8, false, func(c *caller) any { return &wire.AuthorityReadRequest{Key: pick(c, objects...)} }},
 	{subjects.AuthorityCompareExchange, 20, true, func(c *caller) any {
 		k, a := c.being(wire.AllocationActive)
