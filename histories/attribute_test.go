@@ -29,14 +29,15 @@ func attribute(calls []*call, events []*event) (faults []error) {
 			continue
 		}
 		for _, e := range events {
-			if !e.told && c.mayHaveMade(e) {
+			// Who repeats a request may be told of what the first did.
+			if (e.told == nil || e.told == c.request) && c.mayHaveMade(e) {
 				c.maybe = append(c.maybe, e)
 				explained[e] = true
 			}
 		}
 	}
 	for _, e := range events {
-		if !e.told && !explained[e] && !followsFromRelease(e, byRow) {
+		if e.told == nil && !explained[e] && !followsFromRelease(e, byRow) {
 			faults = append(faults, fmt.Errorf("nobody can have made the change %v", e))
 		}
 	}
@@ -51,6 +52,9 @@ type row struct {
 
 // find marks the change that an answered write made. A repeated request is told of the change of the first.
 func (c *call) find(byRow map[row][]*event, events []*event) error {
+	if c.op == subjects.AggregateCommit {
+		return c.findMoved(byRow)
+	}
 	w, ok := c.wrote()
 	if !ok {
 		return nil
@@ -60,7 +64,7 @@ func (c *call) find(byRow map[row][]*event, events []*event) error {
 	}
 	for _, e := range byRow[w.row] {
 		if e.change == w.change && w.from <= e.revision && e.revision <= w.to && w.shows(e) {
-			e.told = true
+			e.told = c.request
 			if e.revision == c.revision || c.op == subjects.ObjectAbort || c.op == subjects.ObjectCompleteCreation {
 				c.made = e
 			}
@@ -74,7 +78,7 @@ func (c *call) find(byRow map[row][]*event, events []*event) error {
 func (c *call) findRemoved(n uint64, events []*event) error {
 	for _, e := range events {
 		if e.change == wire.ChangeRemoved && e.kind != wire.EventOwnerLease && c.revision-n < e.revision && e.revision <= c.revision {
-			e.told = true
+			e.told = c.request
 			c.removed = append(c.removed, e)
 		}
 	}
@@ -82,6 +86,29 @@ func (c *call) findRemoved(n uint64, events []*event) error {
 		return fmt.Errorf("%d changes for %v: %v", len(c.removed), c, c.removed)
 	}
 	return nil
+}
+
+// findMoved marks the changes of the participants of an aggregate: all are of the revision of its commit.
+func (c *call) findMoved(byRow map[row][]*event) error {
+	if c.said() != string(wire.KindCommitted) {
+		return nil
+	}
+	for _, p := range c.group.participants {
+		i := slices.IndexFunc(byRow[row{wire.EventAuthority, p.AuthorityKey.Text()}], func(e *event) bool {
+			return e.revision == c.revision && c.group.does(e)
+		})
+		if i < 0 {
+			return fmt.Errorf("no change of %s at revision %d for %v", p.AuthorityKey.Text(), c.revision, c)
+		}
+		byRow[row{wire.EventAuthority, p.AuthorityKey.Text()}][i].told = c.request
+	}
+	return nil
+}
+
+// does tells whether a change is that of a participant by the group.
+func (g *group) does(e *event) bool {
+	p := g.participant(e.key)
+	return p != nil && e.object != nil && string(e.object.Payload) == string(p.AuthorityPayload)
 }
 
 // written is what an answered write must have left in the stream.
@@ -188,6 +215,8 @@ func (c *call) mayHaveMade(e *event) bool {
 		return e.kind == wire.EventMeshNode && e.key == string(r.RID) && e.change == wire.ChangeRemoved
 	case *wire.OwnerRemoveAllRequest:
 		return e.kind != wire.EventOwnerLease && e.change == wire.ChangeRemoved
+	case *wire.AggregateCommitRequest:
+		return c.group.does(e)
 	}
 	if e.kind != wire.EventAuthority || e.key != c.object() {
 		return false

@@ -10,18 +10,20 @@ import (
 // board is what the callers tell each other, so that many requests are about what is really there. It is never quite up to date.
 type board struct {
 	mu       sync.Mutex
-	revision uint64                                // guarded by mu, as the rest; the latest seen in a reply
-	tokens   map[string]wire.OwnerToken            // of leases that are believed to be held
-	old      []wire.OwnerToken                     // that were
-	objects  map[string]*wire.Authority            // by text form; the latest record seen, nil when it is gone
-	ages     map[string]uint64                     // revision of what is in objects
+	revision uint64                     // guarded by mu, as the rest; the latest seen in a reply
+	tokens   map[string]wire.OwnerToken // of leases that are believed to be held
+	old      []wire.OwnerToken          // that were
+	objects  map[string]*wire.Authority // by text form; the latest record seen, nil when it is gone
+	ages     map[string]uint64          // revision of what is in objects
+	groups   groups
 	nodes    map[wire.RID]*wire.MeshNodeDescriptor // the latest seen
 }
 
 func newBoard() *board {
 	return &board{
 		tokens: make(map[string]wire.OwnerToken), objects: make(map[string]*wire.Authority), ages: make(map[string]uint64),
-		nodes: make(map[wire.RID]*wire.MeshNodeDescriptor),
+		nodes:  make(map[wire.RID]*wire.MeshNodeDescriptor),
+		groups: groups{all: make(map[wire.Fence]*group), states: make(map[*group]groupState)},
 	}
 }
 
@@ -88,6 +90,9 @@ func (b *board) learn(c *call) {
 		for _, n := range reply.Items {
 			b.nodes[n.RID] = &n.MeshNodeDescriptor
 		}
+	}
+	if c.group != nil {
+		b.learnGroup(c)
 	}
 	if key, a, ok := c.record(); ok {
 		b.record(key, a, c.revision)

@@ -21,6 +21,10 @@ type call struct {
 	fresh bool
 	min   uint64 // a read must have seen this revision
 
+	group *group // that the request is about; nil for those about single things
+	part  string // the object of the history that the call stands in, of those of its group
+
+	since            uint64        // a revision that was known before the call
 	called, returned time.Duration // since the start of the run
 
 	outcome  outcome
@@ -65,13 +69,18 @@ var replies = map[subjects.Operation]func() any{
 	subjects.ObjectCompleteCreation:   func() any { return new(wire.ObjectCompleteCreationReply) },
 	subjects.ObjectReleaseEnded:       func() any { return new(wire.ObjectReleaseEndedReply) },
 	subjects.ObjectFind:               func() any { return new(wire.ObjectFindReply) },
+	subjects.AggregateStage:           func() any { return new(wire.AggregateStageReply) },
+	subjects.AggregatePrepare:         func() any { return new(wire.AggregatePrepareReply) },
+	subjects.AggregateCommit:          func() any { return new(wire.AggregateCommitReply) },
+	subjects.AggregateAbort:           func() any { return new(wire.AggregateAbortReply) },
+	subjects.AggregateFind:            func() any { return new(wire.AggregateFindReply) },
 	subjects.OwnerRemoveAll:           func() any { return new(wire.OwnerRemoveAllReply) },
 }
 
 // reads are the operations that write nothing.
 var reads = map[subjects.Operation]bool{
 	subjects.LeaseRead: true, subjects.MeshNodeList: true, subjects.AuthorityRead: true, subjects.AuthorityList: true,
-	subjects.ObjectFind: true,
+	subjects.ObjectFind: true, subjects.AggregateFind: true,
 }
 
 // nothingWritten are the codes of refusals that promise it.

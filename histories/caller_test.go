@@ -70,7 +70,7 @@ func (c *caller) call(op subjects.Operation, req any) *call {
 	if c.once(2) {
 		m.Header[wire.HeaderDeadline] = []string{strconv.FormatInt(time.Now().Add(wait).UnixMilli(), 10)}
 	}
-	made := &call{caller: c.n, op: op, request: req, fresh: !reads[op]}
+	made := &call{caller: c.n, op: op, request: req, group: c.board.group(req), fresh: !reads[op], since: c.board.seen()}
 	if reads[op] {
 		c.freshen(made, m.Header)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -15,6 +14,7 @@ type chronicle struct {
 	objects map[string]*entry          // by text form
 	leases  map[string]wire.OwnerToken // by owner
 	nodes   map[wire.RID]*wire.MeshNodeDescriptor
+	locks   locks
 }
 
 // entry is an object, with the reservation that it came from, which its record does not show once it is active.
@@ -26,11 +26,13 @@ type entry struct {
 func newChronicle() *chronicle {
 	return &chronicle{
 		objects: make(map[string]*entry), leases: make(map[string]wire.OwnerToken), nodes: make(map[wire.RID]*wire.MeshNodeDescriptor),
+		locks: newLocks(),
 	}
 }
 
 // retrace goes through the changes and judges every answered call in the state in which it was decided.
 func retrace(calls []*call, events []*event) (faults []error) {
+	locks := lockChanges(calls)
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c *call) bool { return c.outcome != answered })
 	slices.SortStableFunc(calls, func(a, b *call) int { return cmp.Compare(a.decidedAt(), b.decidedAt()) })
 	s := newChronicle()
@@ -38,6 +40,10 @@ func retrace(calls []*call, events []*event) (faults []error) {
 	for _, c := range calls {
 		for ; next < len(events) && events[next].revision <= c.decidedAt(); next++ {
 			s.apply(events[next])
+		}
+		for len(locks) > 0 && locks[0].revision <= c.decidedAt() {
+			s.locks.apply(locks[0])
+			locks = locks[1:]
 		}
 		if err := s.judge(c); err != nil {
 			faults = append(faults, fmt.Errorf("at revision %d: %w: %v", c.decidedAt(), err, c))
@@ -53,10 +59,17 @@ func (c *call) decidedAt() uint64 {
 		return c.made.revision - 1
 	case len(c.removed) > 0:
 		return c.revision - uint64(len(c.removed))
-	case c.op == subjects.LeaseRenew && c.said() == string(wire.KindRenewed):
+	case writesSilently[c.said()]:
 		return c.revision - 1
 	}
 	return c.revision
+}
+
+// writesSilently are answers that tell of a write without an event of its own.
+var writesSilently = map[string]bool{
+	string(wire.KindRenewed): true, string(wire.KindPrepared): true,
+	string(wire.KindCommitted): true, // of an aggregate: the events are its participants'
+	string(wire.KindAborted):   true,
 }
 
 func (s *chronicle) apply(e *event) {
@@ -117,6 +130,8 @@ func (s *chronicle) usage(rid wire.RID, without string) (active, reserved [2]uin
 			reserved[kindOf(key)]++
 		}
 	}
+	headroom := s.headroom(rid)
+	reserved[0], reserved[1] = reserved[0]+headroom[0], reserved[1]+headroom[1]
 	return active, reserved
 }
 

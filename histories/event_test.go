@@ -25,8 +25,8 @@ type event struct {
 	node   *wire.MeshNodeDescriptor // upserted
 	lease  *wire.OwnerLease         // upserted
 
-	// told says that a caller was told of this very change.
-	told bool
+	// told is the request of a call that was told of this very change; nil when nobody was.
+	told any
 }
 
 // String tells of the event in one line.

@@ -26,7 +26,7 @@ func (o object) exchange(r *wire.AuthorityCompareExchangeRequest, c *call) []obj
 // fits tells whether a mutation may be made, liveness aside.
 func (o object) fits(r *wire.AuthorityCompareExchangeRequest) bool {
 	m := &r.Mutation
-	return o.state == wire.AllocationActive && o.version == versionOf(r.ExpectedStoreVersion) &&
+	return o.state == wire.AllocationActive && o.lock == 0 && o.version == versionOf(r.ExpectedStoreVersion) &&
 		(m.ExpectedOwner == nil || *m.ExpectedOwner == o.owner)
 }
 
@@ -94,7 +94,7 @@ func (o object) didAt(c *call, e *event) []object {
 	case *wire.ObjectReleaseEndedRequest:
 		return next.gone().only(o.state == wire.AllocationReserved && o.version == versionOf(r.ExpectedStoreVersion))
 	case *wire.OwnerRemoveAllRequest:
-		return next.gone().only(o.state != "" && o.owner == r.Owner)
+		return next.gone().only(o.state != "" && o.owner == r.Owner && o.lock == 0)
 	}
 	return nil
 }

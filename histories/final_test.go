@@ -3,6 +3,8 @@ package histories_test
 import (
 	"fmt"
 
+	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
@@ -15,6 +17,7 @@ var wholeList = &wire.AuthorityListRequest{Limit: 1000}
 // they are compared with each other: there is one object of an identity, and the counters of the nodes are sums over the objects.
 func (c *caller) look(w *world) {
 	c.t.Helper()
+	c.endGroups(w)
 	for _, i := range w.instances {
 		c.instance = i.id
 		var objects, nodes *call
@@ -27,6 +30,39 @@ func (c *caller) look(w *world) {
 		}
 	}
 	c.instance = ""
+}
+
+// endGroups aborts the aggregates that are still prepared, save those that the service has to abort, and waits until nothing is
+// locked; then it ends what was only staged, and waits until nothing is staged any more.
+func (c *caller) endGroups(w *world) {
+	c.t.Helper()
+	groups := groupsOf(c.rec.calls)
+	for _, g := range groups {
+		c.board.groups.all[g.fence] = g
+		if !g.short {
+			c.abort(g)
+		}
+	}
+	for _, k := range objects {
+		testenv.Eventually(c.t, patience, func() bool {
+			return c.call(subjects.AggregateFind, &wire.AggregateFindRequest{Key: k}).said() == string(wire.KindMissing)
+		}, "no lock on", k.GlobalID)
+	}
+	for _, g := range groups {
+		c.abort(g)
+	}
+	testenv.Eventually(c.t, patience, func() bool {
+		v, err := w.instances[0].store.View(c.t.Context(), kvstore.ReadOptions{Leader: true})
+		return err == nil && v.Count(domain.FamilyInventory)+v.Count(domain.FamilyParticipant) == 0
+	}, "nothing staged")
+}
+
+// abort aborts an aggregate, unless it has ended.
+func (c *caller) abort(g *group) {
+	c.t.Helper()
+	testenv.Eventually(c.t, patience, func() bool {
+		return c.call(subjects.AggregateAbort, &wire.AggregateAbortRequest{Fence: g.fence}).outcome == answered
+	}, "end of", g.fence.AggregateID)
 }
 
 // addUp compares the usage of the nodes with the sums over the objects.

@@ -88,6 +88,7 @@ func (i *instance) start(w *world) error {
 	i.cancel = stop
 	i.run("store", func() error { return i.store.Run(running) })
 	i.run("sweep", func() error { return kvstore.Sweep(running, i.store, w.log.named(i.id)) })
+	i.run("aggregates", func() error { return domain.SweepAggregates(running, i.store, w.log.named(i.id)) })
 	i.run("feed", func() error { return f.Run(running, i.store) })
 	i.service, err = handlers.Start(ctx, handlers.Options{
 		Conn: i.conn, Store: i.store, InstanceID: i.id, Logger: w.log.named(i.id),

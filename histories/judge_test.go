@@ -8,8 +8,22 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// judge tells what is wrong with an answer in this state.
-func (s *chronicle) judge(c *call) error {
+// judge tells what is wrong with an answer in this state: that it is right in none of those that it can be.
+func (s *chronicle) judge(c *call) (first error) {
+	for held := range s.alternatives() {
+		s.locks.held = held
+		err := s.judgeHolding(c)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (s *chronicle) judgeHolding(c *call) error {
 	switch r := c.request.(type) {
 	case *wire.LeaseReadRequest:
 		return s.judgeLeaseRead(r, c.reply.(*wire.LeaseReadReply))
@@ -19,6 +33,8 @@ func (s *chronicle) judge(c *call) error {
 		return s.judgeFind(c)
 	case *wire.AuthorityListRequest:
 		return s.judgeObjects(c.reply.(*wire.AuthorityListReply))
+	case *wire.AggregateFindRequest:
+		return s.judgeLock(c)
 	case *wire.MeshNodeListRequest:
 		return s.judgeNodes(c.reply.(*wire.MeshNodeListReply))
 	}
@@ -72,6 +88,10 @@ func (s *chronicle) answers(c *call) []string {
 			"released", "stale")
 	case *wire.AuthorityCompareExchangeRequest:
 		return s.exchange(r)
+	case *wire.AggregatePrepareRequest:
+		return s.prepare(c)
+	case *wire.AggregateCommitRequest:
+		return s.commitGroup(c)
 	}
 	return nil
 }
@@ -126,8 +146,8 @@ func constant(d *wire.MeshNodeDescriptor) string {
 
 // rows counts what owner.remove-all removes. 10
 func (s *chronicle) rows(owner wire.OwnerToken) (n int) {
-	for _, e := range s.objects {
-		if ownerOf(e.Authority) == owner {
+	for key, e := range s.objects {
+		if ownerOf(e.Authority) == owner && s.locker(key) == nil {
 			n++
 		}
 	}
@@ -157,6 +177,8 @@ func (s *chronicle) create(req any, c *call) []string {
 		return either(same && c.made == nil, "reserved ", "conflict reserved")
 	case r.ended != wire.EndedOwnerRelease || !s.ended(e):
 		return []string{"alreadyExists "}
+	case s.locker(c.object()) != nil:
+		return []string{"unavailable inAggregate"}
 	case e.Phase != wire.PhaseSteady:
 		return []string{"unavailable notSteady"}
 	}
@@ -226,7 +248,7 @@ func (s *chronicle) exchange(r *wire.AuthorityCompareExchangeRequest) []string {
 	e, m := s.objects[r.Key.Text()], &r.Mutation
 	kind := string(m.Kind)
 	if e == nil || e.Allocation.State != wire.AllocationActive || e.StoreVersion != r.ExpectedStoreVersion ||
-		m.ExpectedOwner != nil && *m.ExpectedOwner != ownerOf(e.Authority) {
+		s.locker(r.Key.Text()) != nil || m.ExpectedOwner != nil && *m.ExpectedOwner != ownerOf(e.Authority) {
 		return []string{kind + " conflict"}
 	}
 	switch m.Kind {

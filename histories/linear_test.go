@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/zlink/zlink-nats/subjects"
 )
 
 // part is a history of one thing, and its model.
@@ -29,6 +31,14 @@ func parts(calls []*call) []part {
 	for _, k := range objects {
 		list = append(list, newPart("object "+k.GlobalID, objectModel, calls, func(c *call) *call { return c.ofObject(k.Text()) }))
 	}
+	for _, g := range groupsOf(calls) {
+		list = append(list, newPart("aggregate "+g.fence.AggregateID, groupModel, calls, func(c *call) *call {
+			if c.group == g {
+				return c
+			}
+			return nil
+		}))
+	}
 	for _, rid := range nodes {
 		list = append(list, newPart("node "+string(rid), nodeModel(rid), calls, func(c *call) *call {
 			if touches(rid, c) {
@@ -43,7 +53,7 @@ func parts(calls []*call) []part {
 func newPart(name string, m porcupine.Model, calls []*call, of func(*call) *call) part {
 	p := part{name: name, model: m}
 	for _, c := range calls {
-		if c.outcome == refused || c.outcome == unknown && len(c.maybe) == 0 || c.outcome == answered && !c.fresh {
+		if c.group == nil && (c.outcome == refused || c.outcome == unknown && len(c.maybe) == 0) || c.outcome == answered && !c.fresh {
 			continue
 		}
 		if c = of(c); c != nil {
@@ -94,7 +104,7 @@ func (p part) operations() []porcupine.Operation {
 	line := callers
 	for _, c := range p.calls {
 		o := porcupine.Operation{ClientId: c.caller, Input: c, Call: int64(c.called), Return: int64(c.returned)}
-		if c.outcome == unknown {
+		if c.outcome != answered {
 			o.ClientId, o.Return = line, math.MaxInt64
 			line++
 		}
@@ -116,6 +126,9 @@ func (c *call) ofObject(key string) *call {
 	if c.object() == key {
 		return c
 	}
+	if c.group != nil {
+		return c.ofParticipant(key)
+	}
 	if len(c.removed) > 0 && slices.ContainsFunc(c.removed, func(e *event) bool { return e.key == key }) {
 		return c
 	}
@@ -125,4 +138,26 @@ func (c *call) ofObject(key string) *call {
 		return nil
 	}
 	return &one
+}
+
+// ofParticipant is the call as one on an object that takes part in its group; nil when it does not or nothing comes of the call for
+// the object.
+func (c *call) ofParticipant(key string) *call {
+	if c.outcome == refused || c.op == subjects.AggregateStage || c.group.participant(key) == nil {
+		return nil
+	}
+	one := *c
+	one.part = key
+	one.maybe = slices.DeleteFunc(slices.Clone(c.maybe), func(e *event) bool { return e.key != key })
+	return &one
+}
+
+// groupsOf are the groups that calls are about.
+func groupsOf(calls []*call) (list []*group) {
+	for _, c := range calls {
+		if c.group != nil && !slices.Contains(list, c.group) {
+			list = append(list, c.group)
+		}
+	}
+	return list
 }

@@ -2,7 +2,6 @@ package histories_test
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/anishathalye/porcupine"
@@ -16,6 +15,7 @@ type node struct {
 	known  bool      // there is a descriptor
 	limits [2]uint32 // of actors and of spots; 0 is none
 	holds  set       // the objects that are allocated to it
+	coming coming
 }
 
 // set are some of the objects of the workload.
@@ -46,7 +46,8 @@ func kindOf(key string) int {
 
 // used is what counts against the limits.
 func (n node) used() [2]uint32 {
-	return [2]uint32{uint32(bits.OnesCount16(uint16(n.holds & actors))), uint32(bits.OnesCount16(uint16(n.holds &^ actors)))}
+	coming := n.coming.objects()
+	return [2]uint32{count(n.holds&actors) + count(coming&actors), count(n.holds&^actors) + count(coming&^actors)}
 }
 
 // without is the node without an object.
@@ -74,7 +75,20 @@ func nodeModel(rid wire.RID) porcupine.Model {
 // step are the states in which a node can be after a call that was answered as it was; there is none if it cannot be. It is given
 // the calls that [touches] names.
 func (n node) step(rid wire.RID, c *call) []node {
-	if c.outcome == unknown {
+	states := n.decide(rid, c)
+	for _, s := range n.withoutShort() {
+		states = append(states, s.decide(rid, c)...)
+	}
+	return states
+}
+
+func (n node) decide(rid wire.RID, c *call) []node {
+	switch {
+	case c.outcome == unknown && c.group != nil:
+		return append(n.mayHaveInGroup(rid, c), n)
+	case c.group != nil:
+		return n.inGroup(rid, c)
+	case c.outcome == unknown:
 		states := []node{n}
 		for _, e := range c.maybe {
 			states = append(states, n.changed(rid, e)...)
@@ -133,7 +147,7 @@ func (n node) described(d *wire.MeshNodeDescriptor) node {
 	return n
 }
 
-func (n node) removed() node { return node{holds: n.holds} }
+func (n node) removed() node { return node{holds: n.holds, coming: n.coming} }
 
 // listed tells whether a list shows the node as it is.
 func (n node) listed(rid wire.RID, r *wire.MeshNodeListReply) bool {
@@ -155,6 +169,9 @@ func (n node) only(holds bool) []node {
 
 // touches tells whether a call changed what [node] is about, or may have, or showed it.
 func touches(rid wire.RID, c *call) bool {
+	if c.group != nil {
+		return touchesInGroup(rid, c)
+	}
 	if c.outcome == unknown {
 		return slices.ContainsFunc(c.maybe, func(e *event) bool {
 			return e.kind == wire.EventMeshNode && e.key == string(rid) || e.kind == wire.EventAuthority && (e.object == nil || creates(c))
@@ -173,6 +190,19 @@ func touches(rid wire.RID, c *call) bool {
 		return createdOn(rid, r, c)
 	}
 	return c.removes()
+}
+
+// touchesInGroup leaves out the calls on aggregates that changed nothing.
+func touchesInGroup(rid wire.RID, c *call) bool {
+	switch c.op {
+	case subjects.AggregatePrepare:
+		return c.group.target.NodeRID == rid && (c.outcome == unknown || c.outcome == answered && c.said() == string(wire.KindPrepared))
+	case subjects.AggregateCommit:
+		return c.outcome == unknown && len(c.maybe) > 0 || c.outcome == answered && c.said() == string(wire.KindCommitted)
+	case subjects.AggregateAbort:
+		return c.group.target.NodeRID == rid && (c.outcome == unknown || c.outcome == answered && c.said() == string(wire.KindAborted))
+	}
+	return false
 }
 
 // creates tells whether a request is one to reserve an object.

@@ -24,6 +24,9 @@ type object struct {
 	phase       wire.Phase
 	membership  string
 
+	lock  int  // the aggregate that is prepared for it; 0 is none
+	short bool // which the service may abort
+
 	floor     uint64 // no version up to this one comes any more
 	aborted   string // reservations that have an abort mark
 	terminals string // operations that have an outcome, and which
@@ -60,7 +63,7 @@ func (o object) is(a *wire.Authority) bool {
 	if a.Allocation.State == wire.AllocationActive {
 		o.reservation = "" // not shown any more
 	}
-	o.floor, o.aborted, o.terminals = 0, "", ""
+	o.lock, o.short, o.floor, o.aborted, o.terminals = 0, false, 0, "", ""
 	return o == objectOf(a)
 }
 
@@ -97,14 +100,30 @@ func (o object) only(holds bool) []object {
 
 // step are the states in which an object can be after a call that was answered as it was; there is none if it cannot be.
 func (o object) step(c *call) []object {
-	if c.outcome == unknown {
+	states := o.decide(c)
+	if o.short {
+		o.lock, o.short = 0, false
+		states = append(states, o.decide(c)...)
+	}
+	return states
+}
+
+func (o object) decide(c *call) []object {
+	switch {
+	case c.outcome == unknown && c.group != nil:
+		return append(o.mayHaveInGroup(c), o)
+	case c.outcome == unknown:
 		return append(o.mayHave(c), o)
+	case c.group != nil:
+		return o.inGroup(c)
 	}
 	switch r := c.request.(type) {
 	case *wire.AuthorityReadRequest:
 		return o.only(o.shows(c))
 	case *wire.ObjectFindRequest:
 		return o.only(o.found(c.reply.(*wire.ObjectFindReply)))
+	case *wire.AggregateFindRequest:
+		return o.only(o.shownLocked(c.reply.(*wire.AggregateFindReply)))
 	case *wire.ObjectReserveRequest, *wire.ObjectPlaceRequest:
 		return o.create(creationOf(r), c)
 	case *wire.ObjectCommitRequest:
@@ -121,7 +140,7 @@ func (o object) step(c *call) []object {
 	case *wire.AuthorityCompareExchangeRequest:
 		return o.exchange(r, c)
 	case *wire.OwnerRemoveAllRequest:
-		return o.gone().only(o.state != "" && o.owner == r.Owner)
+		return o.gone().only(o.state != "" && o.owner == r.Owner && o.lock == 0)
 	}
 	return nil
 }
@@ -167,7 +186,7 @@ func (o object) same(r creationRequest) bool {
 
 // yields tells whether a reservation can take the place of what is there: 6.1 rows 2 and 8, liveness aside.
 func (o object) yields(r creationRequest) bool {
-	return o.state != wire.AllocationActive || r.ended == wire.EndedOwnerRelease && o.phase == wire.PhaseSteady
+	return o.state != wire.AllocationActive || r.ended == wire.EndedOwnerRelease && o.phase == wire.PhaseSteady && o.lock == 0
 }
 
 // create is 6.1 and 6.6.
@@ -184,8 +203,11 @@ func (o object) create(r creationRequest, c *call) []object {
 		return o.only(o.state == wire.AllocationReserved && !o.same(r) && o.shows(c))
 	case reply.Reason == wire.ReasonTargetUnavailable:
 		return o.only(o.yields(r) && o.shows(c))
+	case reply.Reason == wire.ReasonInAggregate:
+		return o.only(o.lock != 0 && r.ended == wire.EndedOwnerRelease && o.shows(c))
 	case reply.Reason == wire.ReasonNotSteady:
-		return o.only(o.state == wire.AllocationActive && o.phase != wire.PhaseSteady && r.ended == wire.EndedOwnerRelease && o.shows(c))
+		return o.only(o.state == wire.AllocationActive && o.lock == 0 && o.phase != wire.PhaseSteady &&
+			r.ended == wire.EndedOwnerRelease && o.shows(c))
 	case reply.Kind == wire.KindPlacementCapacityExhausted, reply.Kind == wire.KindNoTarget:
 		return o.only(o.yields(r))
 	}

@@ -41,6 +41,16 @@ func (c *call) said() string {
 		return string(r.Kind)
 	case *wire.ObjectFindReply:
 		return string(r.Kind)
+	case *wire.AggregateStageReply:
+		return string(r.Kind)
+	case *wire.AggregatePrepareReply:
+		return string(r.Kind)
+	case *wire.AggregateCommitReply:
+		return string(r.Kind)
+	case *wire.AggregateAbortReply:
+		return string(r.Kind)
+	case *wire.AggregateFindReply:
+		return string(r.Kind)
 	case *wire.OwnerRemoveAllReply:
 		if r.Removed > 0 {
 			return "some"
@@ -68,6 +78,8 @@ func (c *call) object() string {
 	case *wire.ObjectCompleteCreationRequest:
 		return r.Key.Text()
 	case *wire.ObjectReleaseEndedRequest:
+		return r.Key.Text()
+	case *wire.AggregateFindRequest:
 		return r.Key.Text()
 	case *wire.ObjectFindRequest:
 		k := wire.ObjectKey{Kind: wire.ObjectUserSpot, GlobalID: r.GlobalID}
