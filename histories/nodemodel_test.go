@@ -89,11 +89,7 @@ func (n node) decide(rid wire.RID, c *call) []node {
 	case c.group != nil:
 		return n.inGroup(rid, c)
 	case c.outcome == unknown:
-		states := []node{n}
-		for _, e := range c.maybe {
-			states = append(states, n.changed(rid, e)...)
-		}
-		return states
+		return append(n.mayHave(rid, c), n)
 	}
 	switch r := c.request.(type) {
 	case *wire.MeshNodeUpdateRequest:
@@ -115,6 +111,22 @@ func (n node) decide(rid wire.RID, c *call) []node {
 		return n.only(n.known && n.full(c.object()))
 	}
 	return n.allocated(rid, c.object(), c.snapshot())
+}
+
+// mayHave are the states after a call of unknown outcome that did something: one change, or, since owner.remove-all may make
+// several at once, some whose revisions follow one another.
+func (n node) mayHave(rid wire.RID, c *call) (states []node) {
+	for i := range c.maybe {
+		now := []node{n}
+		for j := i; j < len(c.maybe) && len(now) > 0; j++ {
+			if j > i && (c.op != subjects.OwnerRemoveAll || c.maybe[j].revision != c.maybe[j-1].revision+1) {
+				break
+			}
+			now = now[0].changed(rid, c.maybe[j])
+			states = append(states, now...)
+		}
+	}
+	return states
 }
 
 // changed is the node after a change.
