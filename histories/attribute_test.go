@@ -140,7 +140,8 @@ func (c *call) wrote() (w written, ok bool) {
 	case *wire.MeshNodeUpdateRequest:
 		reply := c.reply.(*wire.UpdateReply)
 		return written{
-			row{wire.EventMeshNode, string(r.Descriptor.RID)}, wire.ChangeUpserted, uint64(reply.Generation), c.revision,
+			row{wire.EventMeshNode, string(r.Descriptor.RID)},
+			wire.ChangeUpserted, uint64(reply.Generation), c.revision,
 			func(e *event) bool {
 				return e.node.Generation == reply.Generation && e.node.UpdatedAt == reply.UpdatedAt && content(e.node) == content(&r.Descriptor)
 			},

@@ -1,6 +1,7 @@
 package histories_test
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/zlink/zlink-nats/subjects"
@@ -138,12 +139,12 @@ func (s *story) reserve(id, reservation string) *wire.ObjectReserveRequest {
 	}
 }
 
-// record is the room when it is active.
+// record is the room r1 when it is active.
 func (s *story) record(version uint64, payload string) wire.Authority {
 	_, takes := creation(room("r1"))
 	live := true
 	return wire.Authority{
-		Key: room("r1").Text(), StoreVersion: wire.Version(rune('0' + version)), Payload: wire.Bytes(payload), ObjectGeneration: 3,
+		Key: room("r1").Text(), StoreVersion: wire.Version(strconv.FormatUint(version, 10)), Payload: wire.Bytes(payload), ObjectGeneration: 3,
 		AuthorityOwnerGeneration: 3, OwnerID: "o1", OwnerLeaseGeneration: 1, Phase: wire.PhaseSteady, Live: &live,
 		Allocation: &wire.Allocation{
 			State: wire.AllocationActive, ObjectKind: wire.ObjectUserSpot, StableType: "room",

@@ -46,10 +46,14 @@ var (
 	owners  = []string{"o1", "o2", "o3"}
 	nodes   = []wire.RID{"n1", "n2", "n3"}
 	objects = []wire.ObjectKey{
-		{Kind: wire.ObjectActor, GlobalID: "a1"}, {Kind: wire.ObjectActor, GlobalID: "a2"},
-		{Kind: wire.ObjectActor, GlobalID: "a3"}, {Kind: wire.ObjectActor, GlobalID: "a4"},
-		{Kind: wire.ObjectUserSpot, GlobalID: "r1"}, {Kind: wire.ObjectUserSpot, GlobalID: "r2"},
-		{Kind: wire.ObjectUserSpot, GlobalID: "r3"}, {Kind: wire.ObjectUserSpot, GlobalID: "r4"},
+		{Kind: wire.ObjectActor, GlobalID: "a1"},
+		{Kind: wire.ObjectActor, GlobalID: "a2"},
+		{Kind: wire.ObjectActor, GlobalID: "a3"},
+		{Kind: wire.ObjectActor, GlobalID: "a4"},
+		{Kind: wire.ObjectUserSpot, GlobalID: "r1"},
+		{Kind: wire.ObjectUserSpot, GlobalID: "r2"},
+		{Kind: wire.ObjectUserSpot, GlobalID: "r3"},
+		{Kind: wire.ObjectUserSpot, GlobalID: "r4"},
 	}
 )
 

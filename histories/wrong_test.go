@@ -13,9 +13,25 @@ import (
 // TestRightHistoryIsAccepted: so that the others are refused for what was changed in them.
 func TestRightHistoryIsAccepted(t *testing.T) {
 	t.Parallel()
-	s := newStory()
+	wantNothing(t, newStory())
+}
+
+func wantNothing(t *testing.T, s *story) {
+	t.Helper()
 	for _, err := range examine(s.calls, s.events, time.Minute, t.TempDir()) {
 		t.Error(err)
+	}
+}
+
+// wantFault checks that something is found with a text in it.
+func wantFault(t *testing.T, s *story, want string) {
+	t.Helper()
+	var all []string
+	for _, err := range examine(s.calls, s.events, time.Minute, t.TempDir()) {
+		all = append(all, err.Error())
+	}
+	if text := strings.Join(all, "\n"); !strings.Contains(text, want) {
+		t.Errorf("found %q, want %q", text, want)
 	}
 }
 
@@ -136,13 +152,7 @@ func TestWrongHistoriesAreRefused(t *testing.T) {
 			t.Parallel()
 			s := newStory()
 			tt.edit(s)
-			var all []string
-			for _, err := range examine(s.calls, s.events, time.Minute, t.TempDir()) {
-				all = append(all, err.Error())
-			}
-			if text := strings.Join(all, "\n"); !strings.Contains(text, tt.want) {
-				t.Errorf("found %q, want %q", text, tt.want)
-			}
+			wantFault(t, s, tt.want)
 		})
 	}
 }
