@@ -16,6 +16,7 @@ type board struct {
 	objects  map[string]*wire.Authority // by text form; the latest record seen, nil when it is gone
 	ages     map[string]uint64          // revision of what is in objects
 	groups   groups
+	cells    map[string]wire.Version               // of the opaque store
 	nodes    map[wire.RID]*wire.MeshNodeDescriptor // the latest seen
 }
 
@@ -23,6 +24,7 @@ func newBoard() *board {
 	return &board{
 		tokens: make(map[string]wire.OwnerToken), objects: make(map[string]*wire.Authority), ages: make(map[string]uint64),
 		nodes:  make(map[wire.RID]*wire.MeshNodeDescriptor),
+		cells:  make(map[string]wire.Version),
 		groups: groups{all: make(map[wire.Fence]*group), states: make(map[*group]groupState)},
 	}
 }
@@ -91,6 +93,7 @@ func (b *board) learn(c *call) {
 			b.nodes[n.RID] = &n.MeshNodeDescriptor
 		}
 	}
+	b.learnCells(c)
 	if c.group != nil {
 		b.learnGroup(c)
 	}

@@ -74,13 +74,15 @@ var replies = map[subjects.Operation]func() any{
 	subjects.AggregateCommit:          func() any { return new(wire.AggregateCommitReply) },
 	subjects.AggregateAbort:           func() any { return new(wire.AggregateAbortReply) },
 	subjects.AggregateFind:            func() any { return new(wire.AggregateFindReply) },
+	subjects.StoreRead:                func() any { return new(wire.StoreReadReply) },
+	subjects.StoreWrite:               func() any { return new(wire.StoreWriteReply) },
 	subjects.OwnerRemoveAll:           func() any { return new(wire.OwnerRemoveAllReply) },
 }
 
 // reads are the operations that write nothing.
 var reads = map[subjects.Operation]bool{
 	subjects.LeaseRead: true, subjects.MeshNodeList: true, subjects.AuthorityRead: true, subjects.AuthorityList: true,
-	subjects.ObjectFind: true, subjects.AggregateFind: true,
+	subjects.ObjectFind: true, subjects.AggregateFind: true, subjects.StoreRead: true,
 }
 
 // nothingWritten are the codes of refusals that promise it.

@@ -42,7 +42,7 @@ var aggregateActions = []action{
 		}
 		return &wire.AggregateStageRequest{Fence: g.fence, StartIndex: uint32(from), Participants: g.participants[from:to]}
 	}},
-	{subjects.AggregatePrepare, 7, true, func(c *caller) any {
+	{subjects.AggregatePrepare, 10, true, func(c *caller) any {
 		g := c.board.pick(c, stagedGroup)
 		if g == nil || c.once(2) {
 			g = c.group(true)
@@ -52,7 +52,7 @@ var aggregateActions = []action{
 		}
 		return g.prepare
 	}},
-	{subjects.AggregateCommit, 8, true, func(c *caller) any {
+	{subjects.AggregateCommit, 10, true, func(c *caller) any {
 		g := c.board.pick(c, preparedGroup)
 		if g == nil {
 			return nil
@@ -72,21 +72,27 @@ var aggregateActions = []action{
 // group makes up a group of objects that are believed to be active.
 func (c *caller) group(inline bool) *group {
 	g := &group{inline: inline, target: c.target(), short: c.once(6)}
-	keys := slices.Clone(objects)
+	keys := slices.DeleteFunc(slices.Clone(objects), func(k wire.ObjectKey) bool {
+		a := c.board.object(k.Text())
+		return a == nil || a.Allocation.State != wire.AllocationActive
+	})
+	if len(keys) < 2 {
+		return nil
+	}
 	c.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	keys = keys[:2+c.IntN(3)]
+	keys = keys[:min(len(keys), pick(c, 2, 2, 3, 4))]
 	slices.SortFunc(keys, func(a, b wire.ObjectKey) int { return strings.Compare(a.Text(), b.Text()) })
 	var sum wire.Capacity
 	for _, k := range keys {
 		a := c.board.object(k.Text())
-		if a == nil || a.Allocation.State != wire.AllocationActive {
+		if a == nil { // gone meanwhile
 			continue
 		}
 		p := wire.AggregateParticipant{
 			AuthorityKey: k, ExpectedStoreVersion: a.StoreVersion, OwnerTransition: wire.OwnerNew, AuthorityPayload: c.tag(),
 			MembershipMutation: wire.Bytes{},
 		}
-		if c.once(4) {
+		if c.once(3) {
 			p.OwnerTransition = wire.OwnerPreserve
 		} else {
 			_, takes := creation(k)
@@ -94,7 +100,7 @@ func (c *caller) group(inline bool) *group {
 		}
 		g.participants = append(g.participants, p)
 	}
-	if len(g.participants) < 2 {
+	if len(g.participants) == 0 {
 		return nil
 	}
 	c.board.enter(g)

@@ -31,6 +31,12 @@ func parts(calls []*call) []part {
 	for _, k := range objects {
 		list = append(list, newPart("object "+k.GlobalID, objectModel, calls, func(c *call) *call { return c.ofObject(k.Text()) }))
 	}
+	list = append(list, newPart("opaque store", storeModel, calls, func(c *call) *call {
+		if c.op == subjects.StoreRead || c.op == subjects.StoreWrite {
+			return c
+		}
+		return nil
+	}))
 	for _, g := range groupsOf(calls) {
 		list = append(list, newPart("aggregate "+g.fence.AggregateID, groupModel, calls, func(c *call) *call {
 			if c.group == g {
@@ -53,7 +59,8 @@ func parts(calls []*call) []part {
 func newPart(name string, m porcupine.Model, calls []*call, of func(*call) *call) part {
 	p := part{name: name, model: m}
 	for _, c := range calls {
-		if c.group == nil && (c.outcome == refused || c.outcome == unknown && len(c.maybe) == 0) || c.outcome == answered && !c.fresh {
+		if c.outcome == refused && c.group == nil || c.outcome == unknown && c.leavesTrace() && len(c.maybe) == 0 ||
+			c.outcome == answered && !c.fresh {
 			continue
 		}
 		if c = of(c); c != nil {
@@ -62,6 +69,9 @@ func newPart(name string, m porcupine.Model, calls []*call, of func(*call) *call
 	}
 	return p
 }
+
+// leavesTrace tells whether the call left an event if it was carried out: then without one it was not, or was but a read.
+func (c *call) leavesTrace() bool { return c.group == nil && c.op != subjects.StoreWrite }
 
 // check looks for an order in which the model answers as the service did. It returns an error that names a file with a picture
 // when there is none, or none was found in time.

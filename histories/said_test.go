@@ -51,6 +51,10 @@ func (c *call) said() string {
 		return string(r.Kind)
 	case *wire.AggregateFindReply:
 		return string(r.Kind)
+	case *wire.StoreReadReply:
+		return string(r.Kind)
+	case *wire.StoreWriteReply:
+		return string(r.Kind)
 	case *wire.OwnerRemoveAllReply:
 		if r.Removed > 0 {
 			return "some"

@@ -28,11 +28,12 @@ func (w *way) connect(t *testing.T, server int, opts ...nats.Option) *nats.Conn 
 	for i := range w.relays {
 		urls[i] = w.relays[(server+i)%len(w.relays)].URL()
 	}
+	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // what else, with relays that break
 	several := func(o *nats.Options) error {
 		o.Servers, o.NoRandomize, o.RetryOnFailedConnect = urls, true, true
 		return nil
 	}
-	return w.relays[server%len(w.relays)].Connect(t, append(opts, several)...)
+	return w.relays[server%len(w.relays)].Connect(t, append(opts, quiet, several)...)
 }
 
 func (w *way) each(do func(*testenv.Relay)) {

@@ -2,6 +2,7 @@ package histories_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,16 @@ func TestWrongHistoriesAreRefused(t *testing.T) {
 			s.events[9].lease.LeaseGeneration = s.events[0].lease.LeaseGeneration
 			s.events[0].lease = &wire.OwnerLease{OwnerToken: wire.OwnerToken{OwnerID: "o1", LeaseGeneration: 10}}
 		}, "generation 1 after 10"},
+		{"a lost update of the opaque store", func(s *story) {
+			for i := range 2 {
+				s.told(subjects.StoreWrite, &wire.StoreWriteRequest{
+					Conditions: []wire.StoreCondition{{Kind: wire.ConditionMissing, Key: keyOfCell(0)}},
+					Mutations:  []wire.StoreMutation{{Kind: wire.MutationPut, Key: keyOfCell(0), Bytes: wire.Bytes("x")}},
+				}, uint64(10+i), &wire.StoreWriteReply{
+					Kind: wire.KindApplied, PutVersions: []wire.PutVersion{{Key: keyOfCell(0), Version: wire.Version(strconv.Itoa(10 + i))}},
+				})
+			}
+		}, "history of opaque store"},
 		{"an abort after the commit", func(s *story) {
 			s.also(&call{op: subjects.ObjectAbort, revision: 10, reply: &wire.ObjectAbortReply{Kind: wire.KindAborted}, request: &wire.ObjectAbortRequest{
 				Key: room("r1"), ReservationID: "first", ExpectedStoreVersion: "3", Target: s.target(),
