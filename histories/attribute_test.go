@@ -150,6 +150,19 @@ func (c *call) wrote() (w written, ok bool) {
 		return written{
 			row{wire.EventMeshNode, string(r.RID)}, wire.ChangeRemoved, c.revision, c.revision, anything,
 		}, c.reply.(*wire.RemoveReply).Status == wire.StatusStored
+	case *wire.SpotUpdateRequest:
+		reply := c.reply.(*wire.UpdateReply)
+		return written{
+			row{wire.EventSpot, r.Spot.SpotID},
+			wire.ChangeUpserted, uint64(reply.Generation), c.revision,
+			func(e *event) bool {
+				return e.spot.Generation == reply.Generation && e.spot.UpdatedAt == reply.UpdatedAt && spotContent(e.spot) == spotContent(&r.Spot)
+			},
+		}, reply.Status == wire.StatusStored
+	case *wire.SpotRemoveRequest:
+		return written{
+			row{wire.EventSpot, r.SpotID}, wire.ChangeRemoved, c.revision, c.revision, anything,
+		}, c.reply.(*wire.RemoveReply).Status == wire.StatusStored
 	case *wire.OwnerRemoveAllRequest:
 		return w, c.reply.(*wire.OwnerRemoveAllReply).Removed > 0
 	}
@@ -214,6 +227,10 @@ func (c *call) mayHaveMade(e *event) bool {
 		return e.node != nil && content(e.node) == content(&r.Descriptor)
 	case *wire.MeshNodeRemoveRequest:
 		return e.kind == wire.EventMeshNode && e.key == string(r.RID) && e.change == wire.ChangeRemoved
+	case *wire.SpotUpdateRequest:
+		return e.spot != nil && spotContent(e.spot) == spotContent(&r.Spot)
+	case *wire.SpotRemoveRequest:
+		return e.kind == wire.EventSpot && e.key == r.SpotID && e.change == wire.ChangeRemoved
 	case *wire.OwnerRemoveAllRequest:
 		return e.kind != wire.EventOwnerLease && e.change == wire.ChangeRemoved
 	case *wire.AggregateCommitRequest:
@@ -230,7 +247,7 @@ func (c *call) mayHaveMade(e *event) bool {
 
 // followsFromRelease tells whether a row was announced as no longer live because of a lease that was released in the same commit.
 func followsFromRelease(e *event, byRow map[row][]*event) bool {
-	if e.kind != wire.EventMeshNode || e.change != wire.ChangeExpired {
+	if e.kind != wire.EventMeshNode && e.kind != wire.EventSpot || e.change != wire.ChangeExpired {
 		return false
 	}
 	for _, owner := range owners {

@@ -84,8 +84,8 @@ func (b *board) learn(c *call) {
 	case *wire.LeaseReleaseReply:
 		b.lose(c.request.(*wire.LeaseReleaseRequest).Token)
 	case *wire.UpdateReply:
-		if reply.Status == wire.StatusStored {
-			d := c.request.(*wire.MeshNodeUpdateRequest).Descriptor
+		if r, ok := c.request.(*wire.MeshNodeUpdateRequest); ok && reply.Status == wire.StatusStored {
+			d := r.Descriptor
 			b.nodes[d.RID] = &d
 		}
 	case *wire.MeshNodeListReply:

@@ -74,6 +74,9 @@ var replies = map[subjects.Operation]func() any{
 	subjects.AggregateCommit:          func() any { return new(wire.AggregateCommitReply) },
 	subjects.AggregateAbort:           func() any { return new(wire.AggregateAbortReply) },
 	subjects.AggregateFind:            func() any { return new(wire.AggregateFindReply) },
+	subjects.SpotUpdate:               func() any { return new(wire.UpdateReply) },
+	subjects.SpotRemove:               func() any { return new(wire.RemoveReply) },
+	subjects.SpotResolve:              func() any { return new(wire.SpotResolveReply) },
 	subjects.StoreRead:                func() any { return new(wire.StoreReadReply) },
 	subjects.StoreWrite:               func() any { return new(wire.StoreWriteReply) },
 	subjects.OwnerRemoveAll:           func() any { return new(wire.OwnerRemoveAllReply) },
@@ -82,7 +85,7 @@ var replies = map[subjects.Operation]func() any{
 // reads are the operations that write nothing.
 var reads = map[subjects.Operation]bool{
 	subjects.LeaseRead: true, subjects.MeshNodeList: true, subjects.AuthorityRead: true, subjects.AuthorityList: true,
-	subjects.ObjectFind: true, subjects.AggregateFind: true, subjects.StoreRead: true,
+	subjects.ObjectFind: true, subjects.AggregateFind: true, subjects.StoreRead: true, subjects.SpotResolve: true,
 }
 
 // nothingWritten are the codes of refusals that promise it.

@@ -90,9 +90,11 @@ func (c *caller) call(op subjects.Operation, req any) *call {
 
 // freshen decides how old the answer of a read may be.
 func (c *caller) freshen(made *call, h nats.Header) {
+	// What the opaque store has is in no event, so that a read of any age could not be judged.
+	lax := c.instance == "" && made.op != subjects.StoreRead
 	switch n := c.IntN(4); {
-	case n == 0 && c.instance == "": // any age
-	case n == 1 && c.instance == "":
+	case n == 0 && lax: // any age
+	case n == 1 && lax:
 		made.min = c.board.seen()
 		h[wire.HeaderMinRevision] = []string{strconv.FormatUint(made.min, 10)}
 	default:

@@ -13,7 +13,7 @@ import (
 type cells [2]cell
 
 // cell is one key in the model. No event tells of it, so that the version that a write of unknown outcome gave it is not known
-// before somebody reads it.
+// before somebody reads it, which nobody does who is not of this history.
 type cell struct {
 	value   string // "": the key is missing
 	version uint64 // 0: not known

@@ -14,6 +14,7 @@ type chronicle struct {
 	objects map[string]*entry          // by text form
 	leases  map[string]wire.OwnerToken // by owner
 	nodes   map[wire.RID]*wire.MeshNodeDescriptor
+	spots   map[string]*wire.Spot
 	locks   locks
 }
 
@@ -26,7 +27,7 @@ type entry struct {
 func newChronicle() *chronicle {
 	return &chronicle{
 		objects: make(map[string]*entry), leases: make(map[string]wire.OwnerToken), nodes: make(map[wire.RID]*wire.MeshNodeDescriptor),
-		locks: newLocks(),
+		locks: newLocks(), spots: make(map[string]*wire.Spot),
 	}
 }
 
@@ -78,11 +79,15 @@ func (s *chronicle) apply(e *event) {
 		s.objects[e.key] = &entry{e.object, s.reservationOf(e)}
 	case e.node != nil:
 		s.nodes[e.node.RID] = e.node
+	case e.spot != nil:
+		s.spots[e.key] = e.spot
 	case e.lease != nil:
 		s.leases[e.key] = e.lease.OwnerToken
 	case e.change != wire.ChangeRemoved: // a row whose owner ended stays
 	case e.kind == wire.EventAuthority:
 		delete(s.objects, e.key)
+	case e.kind == wire.EventSpot:
+		delete(s.spots, e.key)
 	case e.kind == wire.EventMeshNode:
 		delete(s.nodes, wire.RID(e.key))
 	case e.kind == wire.EventOwnerLease:

@@ -24,10 +24,14 @@ type event struct {
 	object *wire.Authority          // upserted: the one of the kind
 	node   *wire.MeshNodeDescriptor // upserted
 	lease  *wire.OwnerLease         // upserted
+	spot   *wire.Spot               // upserted
 
 	// told is the request of a call that was told of this very change; nil when nobody was.
 	told any
 }
+
+// row is what the event is about.
+func (e *event) row() row { return row{e.kind, e.key} }
 
 // String tells of the event in one line.
 func (e *event) String() string {
@@ -39,6 +43,8 @@ func (e *event) String() string {
 		value = text(e.node)
 	case e.lease != nil:
 		value = text(e.lease)
+	case e.spot != nil:
+		value = text(e.spot)
 	}
 	return fmt.Sprintf("@%d.%d %s %q %s %s", e.revision, e.index, e.kind, e.key, e.change, value)
 }
@@ -113,6 +119,12 @@ func (e *event) decode(kind wire.EventKind, data []byte) error {
 			return err
 		}
 		head, e.key, e.node = v.EventHead, string(v.RID), v.Value
+	case wire.EventSpot:
+		var v wire.SpotEvent
+		if err := wire.Unmarshal(wire.JSON, data, &v); err != nil {
+			return err
+		}
+		head, e.key, e.spot = v.EventHead, v.SpotID, v.Value
 	case wire.EventOwnerLease:
 		var v wire.OwnerLeaseEvent
 		if err := wire.Unmarshal(wire.JSON, data, &v); err != nil {

@@ -35,6 +35,8 @@ func (s *chronicle) judgeHolding(c *call) error {
 		return s.judgeObjects(c.reply.(*wire.AuthorityListReply))
 	case *wire.AggregateFindRequest:
 		return s.judgeLock(c)
+	case *wire.SpotResolveRequest:
+		return s.judgeResolve(c)
 	case *wire.MeshNodeListRequest:
 		return s.judgeNodes(c.reply.(*wire.MeshNodeListReply))
 	}
@@ -68,6 +70,11 @@ func (s *chronicle) answers(c *call) []string {
 		return s.update(r, c.made != nil)
 	case *wire.MeshNodeRemoveRequest:
 		d := s.nodes[r.RID]
+		return either(d != nil && d.OwnerToken == r.Owner, "stored", "ignoredStale")
+	case *wire.SpotUpdateRequest:
+		return s.updateSpot(r, c.made != nil)
+	case *wire.SpotRemoveRequest:
+		d := s.spots[r.SpotID]
 		return either(d != nil && d.OwnerToken == r.Owner, "stored", "ignoredStale")
 	case *wire.OwnerRemoveAllRequest:
 		return either(s.live(r.Owner) && s.rows(r.Owner) == len(c.removed) && len(c.removed) > 0, "some", s.noneOr(r.Owner))
@@ -152,6 +159,11 @@ func (s *chronicle) rows(owner wire.OwnerToken) (n int) {
 		}
 	}
 	for _, d := range s.nodes {
+		if d.OwnerID == owner.OwnerID && d.LeaseGeneration <= owner.LeaseGeneration {
+			n++
+		}
+	}
+	for _, d := range s.spots {
 		if d.OwnerID == owner.OwnerID && d.LeaseGeneration <= owner.LeaseGeneration {
 			n++
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
 )
 
 // part is a history of one thing, and its model.
@@ -37,6 +38,9 @@ func parts(calls []*call) []part {
 		}
 		return nil
 	}))
+	for _, id := range spots {
+		list = append(list, newPart("spot "+id, locationModel, calls, func(c *call) *call { return c.ofRow(id) }))
+	}
 	for _, g := range groupsOf(calls) {
 		list = append(list, newPart("aggregate "+g.fence.AggregateID, groupModel, calls, func(c *call) *call {
 			if c.group == g {
@@ -139,7 +143,7 @@ func (c *call) ofObject(key string) *call {
 	if c.group != nil {
 		return c.ofParticipant(key)
 	}
-	if len(c.removed) > 0 && slices.ContainsFunc(c.removed, func(e *event) bool { return e.key == key }) {
+	if len(c.removed) > 0 && slices.ContainsFunc(c.removed, func(e *event) bool { return e.row() == row{wire.EventAuthority, key} }) {
 		return c
 	}
 	one := *c

@@ -132,7 +132,7 @@ func (n node) mayHave(rid wire.RID, c *call) (states []node) {
 // changed is the node after a change.
 func (n node) changed(rid wire.RID, e *event) []node {
 	switch {
-	case e.kind == wire.EventMeshNode && e.key != string(rid):
+	case e.kind == wire.EventMeshNode && e.key != string(rid), e.kind == wire.EventSpot:
 		return []node{n}
 	case e.node != nil:
 		return []node{n.described(e.node)}

@@ -33,6 +33,8 @@ func (e *event) generation() uint64 {
 		return uint64(e.node.Generation)
 	case e.lease != nil:
 		return uint64(e.lease.LeaseGeneration)
+	case e.spot != nil:
+		return uint64(e.spot.Generation)
 	}
 	return 0
 }

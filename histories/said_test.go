@@ -51,6 +51,8 @@ func (c *call) said() string {
 		return string(r.Kind)
 	case *wire.AggregateFindReply:
 		return string(r.Kind)
+	case *wire.SpotResolveReply:
+		return string(r.Kind)
 	case *wire.StoreReadReply:
 		return string(r.Kind)
 	case *wire.StoreWriteReply:

@@ -19,7 +19,7 @@ type action struct {
 }
 
 // workload is what callers do: every writing operation, and the reads that show what came of it.
-var workload = slices.Concat(leaseActions, nodeActions, objectActions, authorityActions, aggregateActions, storeActions)
+var workload = slices.Concat(leaseActions, nodeActions, objectActions, authorityActions, aggregateActions, storeActions, rowActions)
 
 // weights is the sum of the weights of the workload.
 var weights = func() (sum int) {
