@@ -369,11 +369,11 @@ const (
 
 // compare looks for the newest messages of the state in the log.
 func (e *engine) compare(state kvstore.Revision, known []anchor) (verdict, error) {
-	in, err := e.info(e.ctx)
+	long, err := e.reaches(state)
 	if err != nil {
 		return 0, err
 	}
-	if in.State.Last < state {
+	if !long {
 		return differs, nil
 	}
 	if len(known) == 0 {
@@ -393,6 +393,33 @@ func (e *engine) compare(state kvstore.Revision, known []anchor) (verdict, error
 		}
 	}
 	return unsure, nil
+}
+
+// reaches tells whether the log is as long as the state. A server that has just
+// become the leader of a replicated stream answers before it has applied all that
+// it has, so it is asked again until its log has not grown for a while.
+func (e *engine) reaches(state kvstore.Revision) (bool, error) {
+	var last kvstore.Revision
+	grew := time.Now()
+	for {
+		in, err := e.info(e.ctx)
+		switch {
+		case err != nil:
+			return false, err
+		case in.State.Last >= state:
+			return true, nil
+		case in.State.Last > last:
+			last, grew = in.State.Last, time.Now()
+		}
+		if e.replicas == 1 || time.Since(grew) > catchUpTime {
+			return false, nil
+		}
+		select {
+		case <-time.After(settleRetry):
+		case <-e.ctx.Done():
+			return false, e.ctx.Err()
+		}
+	}
 }
 
 func (e *engine) verified(v verdict, away bool) {

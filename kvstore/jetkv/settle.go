@@ -44,6 +44,11 @@ func (e *engine) askLog(otherwise func()) {
 // settleRetry is the wait between two questions to a log that does not answer.
 const settleRetry = 100 * time.Millisecond
 
+// catchUpTime is how long the log of a replicated stream may stand still below what
+// is known of it before its end counts as lost: the leader may have been elected a
+// moment ago, and be busy.
+const catchUpTime = 5 * time.Second
+
 // settle finds out what became of a flight and tells the engine.
 func (e *engine) settle(f *flight, base kvstore.Revision, first string, otherwise func()) {
 	for {
