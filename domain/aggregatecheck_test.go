@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 
@@ -226,9 +227,7 @@ func TestPartsOfAggregatePrepare(t *testing.T) { // 1.6, 8.3, G-04
 			"generation 0": {func(o *wire.OwnerToken) { o.LeaseGeneration = 0 }, "leaseGeneration"},
 		})
 		sums := map[string]part[wire.Capacity]{}
-		for name, p := range capacityParts {
-			sums[name] = p
-		}
+		maps.Copy(sums, capacityParts)
 		sums["nothing"] = part[wire.Capacity]{func(c *wire.Capacity) { *c = wire.Capacity{} }, allowed} // 1.6: all counts may be zero
 		parts(t, fn, valid, "capacity", func(r *request) *wire.Capacity { return &r.Capacity }, sums)
 		parts(t, fn, valid, "prepareTtlMs", func(r *request) *wire.Millis { return &r.PrepareTTL }, map[string]part[wire.Millis]{
