@@ -212,11 +212,12 @@ func (c *crash) opened(v kvstore.View, when string, use func(kvstore.Store)) {
 func (c *crash) witness(g *group, since kvstore.Revision) (moved kvstore.Revision) {
 	c.Helper()
 	v := latest(c, c.other)
-	for _, commit := range commitsUpTo(c, c.feed, v.Revision()) {
-		if commit.Gap { // rewritten before they were read: states that nobody is shown
-			c.gaps++
-			break
-		}
+	all := commitsUpTo(c, c.feed, v.Revision())
+	whole := untilGap(all)
+	if len(whole) < len(all) {
+		c.gaps++
+	}
+	for _, commit := range whole {
 		if err := c.laws.check(commit, c.home.clock.Now()); err != nil {
 			c.Fatal(err)
 		}

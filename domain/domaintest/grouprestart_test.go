@@ -80,6 +80,9 @@ func (r *restarts) step() {
 		r.ask(r.prepareStaged())
 	case n < 19:
 		r.ask(r.commitGroup())
+		if r.once(3) { // nothing is settled yet
+			r.reopened()
+		}
 	default:
 		r.ask(r.abortGroup())
 	}
@@ -180,7 +183,7 @@ func TestRestartsInALongHistory(t *testing.T) {
 	t.Parallel()
 	met := make(map[string]int)
 	r := newRestarts(t, oneServerOf(t, small), newSeeded(1), met)
-	for range 700 {
+	for range 800 {
 		r.step()
 	}
 	r.end()
