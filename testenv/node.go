@@ -69,7 +69,7 @@ func Server(t testing.TB, o ServerOptions) *Node {
 
 func newNode(t testing.TB, o ServerOptions, name, listen string) *Node {
 	t.Helper()
-	base := t.TempDir()
+	base := tempDir(t)
 	opts := embedded.Options{
 		Listen:       listen,
 		Dir:          filepath.Join(base, "data"),
@@ -106,6 +106,23 @@ func (n *Node) NATS() *server.Server {
 		n.t.Fatalf("server %s is down", n.Name())
 	}
 	return srv.NATS()
+}
+
+// tempDir is t.TempDir for a server's data: what the server is writing while it
+// stops, such as a batch that is being staged, may come into being a moment after it
+// has stopped, and the directory is removed all the same.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "zlink-node-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !poll(patience, func() bool { err = os.RemoveAll(dir); return err == nil }) {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // Connect connects over TCP. The connection tries to come back quickly and
