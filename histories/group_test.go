@@ -72,6 +72,9 @@ var aggregateActions = []action{
 // group makes up a group of objects that are believed to be active.
 func (c *caller) group(inline bool) *group {
 	g := &group{inline: inline, target: c.target(), short: c.once(6)}
+	if d := c.board.node(g.target.NodeRID); d == nil || d.State != wire.StateServing && !c.once(8) {
+		return nil
+	}
 	keys := slices.DeleteFunc(slices.Clone(objects), func(k wire.ObjectKey) bool {
 		a := c.board.object(k.Text())
 		return a == nil || a.Allocation.State != wire.AllocationActive
@@ -92,7 +95,7 @@ func (c *caller) group(inline bool) *group {
 			AuthorityKey: k, ExpectedStoreVersion: a.StoreVersion, OwnerTransition: wire.OwnerNew, AuthorityPayload: c.tag(),
 			MembershipMutation: wire.Bytes{},
 		}
-		if c.once(3) {
+		if t, held := c.board.token(a.OwnerID); held && t == ownerOf(a) && c.once(2) || c.once(12) {
 			p.OwnerTransition = wire.OwnerPreserve
 		} else {
 			_, takes := creation(k)

@@ -130,7 +130,7 @@ func (c *caller) target() wire.Target {
 		if d == nil {
 			continue
 		}
-		if t, held := c.board.token(d.OwnerID); held && t == d.OwnerToken || c.once(6) {
+		if t, held := c.board.token(d.OwnerID); held && t == d.OwnerToken || c.once(12) {
 			return wire.Target{MeshName: mesh, NodeRID: d.RID, NodeLifecycleGeneration: d.LifecycleGeneration, Owner: d.OwnerToken}
 		}
 	}

@@ -133,8 +133,8 @@ func (c *caller) descriptor(rid wire.RID, owner wire.OwnerToken) wire.MeshNodeDe
 		MeshName: mesh, RID: rid, LifecycleGeneration: wire.Generation(1 + c.IntN(2)), DescriptorRevision: wire.Revision(c.id()),
 		Endpoint: "tcp://" + string(rid), ObjectRole: wire.RoleServer, PlacementWeight: 100,
 		PopulationCapacity: wire.PopulationCapacity{
-			Actors:    wire.Usage{Limit: uint32(pick(c, 1, 2, 2, 3))},
-			Spots:     wire.Usage{Limit: uint32(pick(c, 1, 2, 2, 3))},
+			Actors:    wire.Usage{Limit: uint32(pick(c, 1, 2, 3, 0))},
+			Spots:     wire.Usage{Limit: uint32(pick(c, 1, 2, 3, 0))},
 			SpotTypes: []wire.SpotTypeUsage{{ObjectKind: wire.SpotUser, StableType: "room"}},
 		},
 		ActivationConcurrency: wire.ActivationConcurrency{Limit: 8}, ChannelWeights: map[string]uint32{}, SpotTypes: []string{"room"},
