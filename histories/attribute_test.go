@@ -30,7 +30,7 @@ func attribute(calls []*call, events []*event) (faults []error) {
 		}
 		for _, e := range events {
 			// Who repeats a request may be told of what the first did.
-			if (e.told == nil || e.told == c.request) && c.mayHaveMade(e) {
+			if e.revision > c.since && (e.told == nil || e.told == c.request) && c.mayHaveMade(e) {
 				c.maybe = append(c.maybe, e)
 				explained[e] = true
 			}

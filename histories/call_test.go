@@ -35,6 +35,9 @@ type call struct {
 
 	// made is the event of a write that an answer tells of; nil when it tells of what an earlier one did.
 	made *event
+	// until is when a call of unknown outcome no longer had an effect on leases, objects and nodes, and untilEnded when it had none on
+	// its aggregate; see [horizon].
+	until, untilEnded time.Duration
 	// maybe are the events by which a write of unknown outcome may have taken effect; see attribute.
 	maybe []*event
 	// removed are the events of what an answered owner.remove-all removed.

@@ -84,6 +84,7 @@ func (p plan) test(t *testing.T) {
 // examine checks a history in all ways, and returns what is wrong with it.
 func examine(calls []*call, events []*event, patience time.Duration, dir string) []error {
 	faults := slices.Concat(most(inOrder(events)), most(inTime(calls)), most(attribute(calls, events)), most(retrace(calls, events)))
+	newHorizon(calls).draw(calls, events)
 	for _, p := range parts(calls) {
 		if err := p.check(patience, dir); err != nil {
 			faults = append(faults, err)

@@ -2,7 +2,6 @@ package histories_test
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 type part struct {
 	name  string
 	model porcupine.Model
+	until func(*call) time.Duration
 	calls []*call
 }
 
@@ -42,12 +42,14 @@ func parts(calls []*call) []part {
 		list = append(list, newPart("spot "+id, locationModel, calls, func(c *call) *call { return c.ofRow(id) }))
 	}
 	for _, g := range groupsOf(calls) {
-		list = append(list, newPart("aggregate "+g.fence.AggregateID, groupModel, calls, func(c *call) *call {
+		p := newPart("aggregate "+g.fence.AggregateID, groupModel, calls, func(c *call) *call {
 			if c.group == g {
 				return c
 			}
 			return nil
-		}))
+		})
+		p.until = func(c *call) time.Duration { return c.untilEnded }
+		list = append(list, p)
 	}
 	for _, rid := range nodes {
 		list = append(list, newPart("node "+string(rid), nodeModel(rid), calls, func(c *call) *call {
@@ -61,7 +63,7 @@ func parts(calls []*call) []part {
 }
 
 func newPart(name string, m porcupine.Model, calls []*call, of func(*call) *call) part {
-	p := part{name: name, model: m}
+	p := part{name: name, model: m, until: func(c *call) time.Duration { return c.until }}
 	for _, c := range calls {
 		if c.outcome == refused && c.group == nil || c.outcome == unknown && c.leavesTrace() && len(c.maybe) == 0 ||
 			c.outcome == answered && !c.fresh {
@@ -111,15 +113,15 @@ func (p part) String() string {
 	return b.String()
 }
 
-// operations are the calls as Porcupine takes them. One of unknown outcome may have happened at any time from the call on. It
-// has a line of its own in pictures, since its caller goes on.
+// operations are the calls as Porcupine takes them. One of unknown outcome may have happened at any time from the call on, as far
+// as the horizon goes. It has a line of its own in pictures, since its caller goes on.
 func (p part) operations() []porcupine.Operation {
 	var list []porcupine.Operation
 	line := callers
 	for _, c := range p.calls {
 		o := porcupine.Operation{ClientId: c.caller, Input: c, Call: int64(c.called), Return: int64(c.returned)}
 		if c.outcome != answered {
-			o.ClientId, o.Return = line, math.MaxInt64
+			o.ClientId, o.Return = line, int64(max(p.until(c), c.returned))
 			line++
 		}
 		list = append(list, o)
