@@ -32,6 +32,15 @@ func DueOf(r *kvstore.Row) (at wire.Instant, ok bool) {
 	return a.Deadline, true
 }
 
+// StagedKeyOf is the key, in text form, of a staged participant.
+func StagedKeyOf(r *kvstore.Row) (string, error) {
+	s, err := decodeStaged(r)
+	if err != nil {
+		return "", err
+	}
+	return s.AuthorityKey, nil
+}
+
 // ParticipantsOf are the keys, in text form, of the participants on a page.
 func ParticipantsOf(page *kvstore.Row) (keys []string, err error) {
 	p, err := decodePage(page)

@@ -46,6 +46,11 @@ func scanned(v kvstore.View) *derived {
 	}
 	for r := range v.Scan(kvstore.Prefix(domain.FamilyParticipant), "") {
 		d.sums[string(r.Key[:strings.LastIndexByte(string(r.Key), 0)])]++ // by fence
+		k, err := domain.StagedKeyOf(r)
+		if err != nil {
+			k = ""
+		}
+		d.list("takes-part", k, r.Key)
 	}
 	return d
 }
