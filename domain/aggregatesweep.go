@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -17,8 +18,10 @@ const (
 	// aggregateStandby is how long an instance that is not writing leaves the work to
 	// the one that is.
 	aggregateStandby = time.Second
-	// aggregateRetry is how long one on which work failed is left alone.
+	// aggregateRetry is how long one whose data is lost is left alone.
 	aggregateRetry = 10 * time.Second
+	// aggregateAllowance bounds one step.
+	aggregateAllowance = 5 * time.Second
 )
 
 // SweepAggregates aborts overdue aggregates, and settles and cleans up those that have
@@ -30,45 +33,73 @@ const (
 func SweepAggregates(ctx context.Context, s kvstore.Store, log *slog.Logger) error {
 	sw := &aggregateSweep{store: s, log: log, failed: make(map[wire.Fence]time.Time)}
 	for {
-		wait := aggregateTick
+		began := time.Now()
+		more := sw.pass(ctx)
+		wait := time.Since(began) // as long as that took, so that callers come first
+		if !more {
+			wait = aggregateTick/2 + rand.N(aggregateTick)
+		}
 		if s.Writer() != "" {
 			wait += aggregateStandby
 		}
-		if !pause(ctx, wait/2+rand.N(wait)) {
+		if !pause(ctx, wait) {
 			return ctx.Err()
 		}
-		sw.pass(ctx)
 	}
 }
 
 type aggregateSweep struct {
 	store kvstore.Store
 	log   *slog.Logger
-	// failed is when work on an aggregate failed; the zero fence is of those that nobody
-	// can read.
+	// at is how far the work on each aggregate is.
+	at map[wire.Fence]Progress
+	// failed is when the data of an aggregate turned out to be lost; the zero fence is of
+	// those that nobody can read.
 	failed map[wire.Fence]time.Time
 }
 
-// pass works on everything that there is to be done.
-func (sw *aggregateSweep) pass(ctx context.Context) {
+// pass does one step about every aggregate that is due, so that a large one does not keep
+// others waiting. more tells whether there was something to do.
+func (sw *aggregateSweep) pass(ctx context.Context) (more bool) {
 	v, err := sw.store.View(ctx, kvstore.ReadOptions{})
 	if err != nil {
-		return // the store says what it lacks
+		return false // the store says what it lacks
 	}
 	planAhead(v)
+	before := sw.at
+	sw.at = make(map[wire.Fence]Progress)
 	for f, err := range AggregateWork(v) {
 		if since, ok := sw.failed[f]; ok && time.Since(since) < aggregateRetry {
 			continue
 		}
 		delete(sw.failed, f)
-		if err == nil {
-			err = sw.work(ctx, f)
+		sw.at[f] = before[f]
+		done := true
+		if err == nil && !sw.waits(v, f) {
+			done, err = sw.step(ctx, f)
 		}
 		if err != nil && ctx.Err() == nil {
-			sw.failed[f] = time.Now()
-			sw.log.Error("work on an aggregate", "op", "aggregate-sweep", "key", string(AggregateKey(f)), "err", err)
+			sw.report(f, err)
 		}
+		more = more || !done
 	}
+	return more
+}
+
+// waits tells whether nothing can be done before further events are out.
+func (sw *aggregateSweep) waits(v kvstore.View, f wire.Fence) bool {
+	a, err := findAggregate(v, f)
+	return err == nil && a.unsettled() && sw.at[f].all && sw.store.Released() < kvstore.Revision(a.Commit)
+}
+
+// report logs a failure. Lost data does not come back by itself soon; all else is tried
+// again at the next turn.
+func (sw *aggregateSweep) report(f wire.Fence, err error) {
+	level := slog.LevelWarn
+	if _, lost := errors.AsType[*kvstore.DataLostError](err); lost {
+		level, sw.failed[f] = slog.LevelError, time.Now()
+	}
+	sw.log.Log(context.Background(), level, "work on an aggregate", "op", "aggregate-sweep", "key", string(AggregateKey(f)), "err", err)
 }
 
 // planAhead makes the plans of prepared aggregates that have none, as in an instance that
@@ -82,27 +113,21 @@ func planAhead(v kvstore.View) {
 	}
 }
 
-// work does all steps about one aggregate. It rests after each as long as that took, so
-// that callers come first.
-func (sw *aggregateSweep) work(ctx context.Context, f wire.Fence) error {
-	for at := (Progress{}); ; {
-		began := time.Now()
-		var next Progress
-		var done bool
-		_, err := sw.store.Update(ctx, kvstore.UpdateOptions{}, func(tx *kvstore.Tx) (err error) {
-			next, done, err = WorkOnAggregate(tx, f, at, sw.store.Released())
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if at = next; done {
-			return nil
-		}
-		if !pause(ctx, time.Since(began)) {
-			return ctx.Err()
-		}
+// step does the next step about one aggregate; done says that nothing is left for now.
+func (sw *aggregateSweep) step(ctx context.Context, f wire.Fence) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, aggregateAllowance)
+	defer cancel()
+	var next Progress
+	at := sw.at[f]
+	_, err = sw.store.Update(ctx, kvstore.UpdateOptions{}, func(tx *kvstore.Tx) (err error) {
+		next, done, err = WorkOnAggregate(tx, f, at, sw.store.Released())
+		return err
+	})
+	if err != nil {
+		return true, err
 	}
+	sw.at[f] = next
+	return done, nil
 }
 
 // pause waits; false when the context ended.

@@ -14,6 +14,8 @@ const (
 	// so that it does not stand in the way of callers.
 	workRows  = 500
 	workBytes = 2 << 20
+	// workLook bounds the participants that one looks at, most of which may need nothing.
+	workLook = 10_000
 )
 
 // AggregateWork lists the aggregates that something is to be done about: those whose
@@ -71,22 +73,24 @@ func WorkOnAggregate(tx *kvstore.Tx, f wire.Fence, at Progress, out kvstore.Revi
 
 // settle rewrites participants as they read. It changes nothing for anyone.
 func (a *aggregate) settle(tx *kvstore.Tx, at Progress) (next Progress, err error) {
-	rows, size := 0, 0
+	rows, size, looked := 0, 0, 0
 	for k, err := range a.participants(tx.View, at.settled) {
-		if err != nil {
-			return at, err
-		}
-		if rows == min(workRows, tx.Limits().CommitRows) || size > workBytes {
+		if err == nil && (rows == min(workRows, tx.Limits().CommitRows) || size > workBytes || looked == workLook) {
 			return at, nil
 		}
-		n, err := settle(tx, k)
-		if err != nil {
-			return at, err
+		n := 0
+		if err == nil {
+			n, err = settle(tx, k)
 		}
-		if n > 0 {
+		switch {
+		case err != nil && rows > 0:
+			return at, nil // those before it are settled; it is met again
+		case err != nil:
+			return at, err
+		case n > 0:
 			rows++
 		}
-		size += n
+		size, looked = size+n, looked+1
 		at.settled = k
 	}
 	at.all = true

@@ -110,7 +110,8 @@ func (m *meter) estimate(row *kvstore.Row) int {
 	const added = 512
 	n := 2*len(row.Key) + len(row.Value)*5/4
 	if p, ok := row.Over.(*projection); ok && p.staged != nil {
-		n += len(p.staged.AuthorityPayload) * 5 / 4
+		const moved = 1280 // a membership, a mesh, a routing id and an owner, each at its longest
+		n += len(p.staged.AuthorityPayload)*5/4 + moved
 	}
 	if m.encoding == wire.JSON {
 		n *= 7

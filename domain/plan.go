@@ -80,10 +80,21 @@ func newPlanner(v kvstore.View, f wire.Fence, target wire.Target, inv *inventory
 	}
 }
 
-// holds tells whether the plan is as it would be made in a view: the same rows, and no
-// further locks.
+// holds tells whether the plan is as it would be made in a view: the same rows, and none
+// of them locked meanwhile.
 func (p *planner) holds(v kvstore.View) bool {
-	return v.Stamp(lockScope) == p.view.Stamp(lockScope) && p.plan.holds(v, p.fence)
+	return p.plan.holds(v, p.fence) && (v.Stamp(lockScope) == p.view.Stamp(lockScope) || p.free(v))
+}
+
+// free tells whether no other aggregate locks a participant.
+func (p *planner) free(v kvstore.View) bool {
+	for i := range p.plan.participants {
+		other, err := lockOf(v, p.plan.participants[i].row.Key)
+		if err != nil || other != nil && other.Fence != p.fence {
+			return false
+		}
+	}
+	return true
 }
 
 // run takes in every participant; ok is false as soon as one cannot take part.
