@@ -46,6 +46,12 @@ func (w *watcher) run() error {
 	}
 }
 
+// What the server may send ahead. The bytes are more than one message can have.
+const (
+	watchAhead      = 500
+	watchAheadBytes = 16 << 20
+)
+
 // follow prints changes until something fails. The consumer of the client library
 // outlives most disconnections by itself.
 func (w *watcher) follow() error {
@@ -59,7 +65,8 @@ func (w *watcher) follow() error {
 	if err != nil {
 		return &lostError{err}
 	}
-	changes, err := consumer.Messages()
+	// A server cuts a connection that 64 MiB wait for, and a change can have a megabyte.
+	changes, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(watchAhead, watchAheadBytes))
 	if err != nil {
 		return &lostError{err}
 	}

@@ -28,6 +28,11 @@ const (
 	// any more. Every write costs the server something for each consumer, so what
 	// takes the place of a silent one must not add up.
 	followInactive = 5 * time.Second
+	// followMessages and followBytes are what a server may send ahead. It cuts a
+	// connection that 64 MiB wait for, so rows of a megabyte must not be asked for by
+	// the thousand. The bytes have to be more than one message can have.
+	followMessages = 4096
+	followBytes    = 16 << 20
 )
 
 // startFollower starts a follower.
@@ -53,7 +58,8 @@ func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (*fol
 		case f.records <- r:
 		case <-quit:
 		}
-	}, jetstream.PullHeartbeat(followHeartbeat), jetstream.PullExpiry(5*time.Second), jetstream.PullMaxMessages(4096))
+	}, jetstream.PullHeartbeat(followHeartbeat), jetstream.PullExpiry(5*time.Second), 
+		jetstream.PullMaxMessagesWithBytesLimit(followMessages, max(followBytes, 2*int(s.nc.MaxPayload()))))
 	if err != nil {
 		return nil, fmt.Errorf("follow bucket: %w", err)
 	}
