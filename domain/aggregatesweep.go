@@ -58,48 +58,81 @@ type aggregateSweep struct {
 	failed map[wire.Fence]time.Time
 }
 
-// pass does one step about every aggregate that is due, so that a large one does not keep
-// others waiting. more tells whether there was something to do.
+// stepsAtOnce bounds the aggregates of one commit.
+const stepsAtOnce = 500
+
+// pass does one step about the aggregates that are due, all in one commit as far as that
+// has room, so that a large one does not keep others waiting, and many small ones cost
+// little. more tells whether there is something left to do.
 func (sw *aggregateSweep) pass(ctx context.Context) (more bool) {
 	v, err := sw.store.View(ctx, kvstore.ReadOptions{})
 	if err != nil {
 		return false // the store says what it lacks
 	}
 	planAhead(v)
+	steps := sw.due(ctx, v)
+	went, err := sw.work(ctx, steps)
+	if errors.Is(err, kvstore.ErrTooLarge) || errors.Is(err, kvstore.ErrTooManyRows) { // because of one of them
+		went = sw.apart(ctx, steps)
+	} else if err != nil && ctx.Err() == nil {
+		sw.log.Warn("work on aggregates", "op", "aggregate-sweep", "err", err)
+	}
+	for _, s := range went {
+		sw.at[s.Fence] = s.At
+		more = more || !s.Done
+		if s.Err != nil {
+			sw.report(ctx, s.Fence, s.Err)
+		}
+	}
+	return more
+}
+
+// due lists what is to be done now. Overdue aggregates come first: there is a bound on how
+// long they may stay.
+func (sw *aggregateSweep) due(ctx context.Context, v kvstore.View) (steps []AggregateStep) {
 	before := sw.at
 	sw.at = make(map[wire.Fence]Progress)
+	var ended []AggregateStep
 	for f, err := range AggregateWork(v) {
 		if since, ok := sw.failed[f]; ok && time.Since(since) < aggregateRetry {
 			continue
 		}
 		delete(sw.failed, f)
+		if err != nil {
+			sw.report(ctx, f, err)
+			continue
+		}
 		sw.at[f] = before[f]
-		done := true
-		if err == nil && !sw.waits(v, f) {
-			done, err = sw.step(ctx, f)
+		a, err := findAggregate(v, f)
+		step := AggregateStep{Fence: f, At: before[f]}
+		switch {
+		case err != nil || sw.waits(a):
+		case a.Deadline != 0:
+			steps = append(steps, step)
+		case len(ended) < stepsAtOnce:
+			ended = append(ended, step)
 		}
-		if err != nil && ctx.Err() == nil {
-			sw.report(f, err)
-		}
-		more = more || !done
 	}
-	return more
+	steps = append(steps, ended...)
+	return steps[:min(len(steps), stepsAtOnce)]
 }
 
 // waits tells whether nothing can be done before further events are out.
-func (sw *aggregateSweep) waits(v kvstore.View, f wire.Fence) bool {
-	a, err := findAggregate(v, f)
-	return err == nil && a.unsettled() && sw.at[f].all && sw.store.Released() < kvstore.Revision(a.Commit)
+func (sw *aggregateSweep) waits(a *aggregate) bool {
+	return a.unsettled() && sw.at[a.Fence].all && sw.store.Released() < kvstore.Revision(a.Commit)
 }
 
 // report logs a failure. Lost data does not come back by itself soon; all else is tried
 // again at the next turn.
-func (sw *aggregateSweep) report(f wire.Fence, err error) {
+func (sw *aggregateSweep) report(ctx context.Context, f wire.Fence, err error) {
+	if ctx.Err() != nil {
+		return // the instance ends
+	}
 	level := slog.LevelWarn
 	if _, lost := errors.AsType[*kvstore.DataLostError](err); lost {
 		level, sw.failed[f] = slog.LevelError, time.Now()
 	}
-	sw.log.Log(context.Background(), level, "work on an aggregate", "op", "aggregate-sweep", "key", string(AggregateKey(f)), "err", err)
+	sw.log.Log(ctx, level, "work on an aggregate", "op", "aggregate-sweep", "key", string(AggregateKey(f)), "err", err)
 }
 
 // planAhead makes the plans of prepared aggregates that have none, as in an instance that
@@ -113,21 +146,33 @@ func planAhead(v kvstore.View) {
 	}
 }
 
-// step does the next step about one aggregate; done says that nothing is left for now.
-func (sw *aggregateSweep) step(ctx context.Context, f wire.Fence) (done bool, err error) {
+// apart does steps in a commit each.
+func (sw *aggregateSweep) apart(ctx context.Context, steps []AggregateStep) (went []AggregateStep) {
+	for _, s := range steps {
+		one, err := sw.work(ctx, []AggregateStep{s})
+		if err != nil {
+			sw.report(ctx, s.Fence, err)
+		}
+		went = append(went, one...)
+	}
+	return went
+}
+
+// work does steps, in one commit.
+func (sw *aggregateSweep) work(ctx context.Context, steps []AggregateStep) (went []AggregateStep, err error) {
+	if len(steps) == 0 {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, aggregateAllowance)
 	defer cancel()
-	var next Progress
-	at := sw.at[f]
 	_, err = sw.store.Update(ctx, kvstore.UpdateOptions{}, func(tx *kvstore.Tx) (err error) {
-		next, done, err = WorkOnAggregate(tx, f, at, sw.store.Released())
+		went, err = WorkOnAggregates(tx, steps, sw.store.Released())
 		return err
 	})
 	if err != nil {
-		return true, err
+		return nil, err
 	}
-	sw.at[f] = next
-	return done, nil
+	return went, nil
 }
 
 // pause waits; false when the context ended.

@@ -3,6 +3,7 @@ package domain
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"iter"
 
 	"github.com/zlink/zlink-nats/kvstore"
@@ -71,11 +72,40 @@ func WorkOnAggregate(tx *kvstore.Tx, f wire.Fence, at Progress, out kvstore.Revi
 	return at, done, err
 }
 
+// workRoom is how many more rows the work may write in a commit.
+func workRoom(tx *kvstore.Tx) int { return max(0, min(workRows, tx.Limits().CommitRows)-tx.Len()) }
+
+// AggregateStep is what is to be done about an aggregate, and how that went.
+type AggregateStep struct {
+	Fence wire.Fence
+	At    Progress
+	Done  bool  // nothing is left to do for now
+	Err   error // a *kvstore.DataLostError; the others go on
+}
+
+// WorkOnAggregates does the next step about each aggregate, in one commit, as far as that
+// has room: those that find none are not done. out is as in [WorkOnAggregate]. It returns
+// the steps as they went, and errors of tx.Put.
+func WorkOnAggregates(tx *kvstore.Tx, steps []AggregateStep, out kvstore.Revision) ([]AggregateStep, error) {
+	went := make([]AggregateStep, 0, len(steps))
+	for _, s := range steps {
+		s.Done, s.Err = false, nil
+		if workRoom(tx) > 0 {
+			s.At, s.Done, s.Err = WorkOnAggregate(tx, s.Fence, s.At, out)
+		}
+		if _, lost := errors.AsType[*kvstore.DataLostError](s.Err); s.Err != nil && !lost {
+			return nil, s.Err
+		}
+		went = append(went, s)
+	}
+	return went, nil
+}
+
 // settle rewrites participants as they read. It changes nothing for anyone.
 func (a *aggregate) settle(tx *kvstore.Tx, at Progress) (next Progress, err error) {
 	rows, size, looked := 0, 0, 0
 	for k, err := range a.participants(tx.View, at.settled) {
-		if err == nil && (rows == min(workRows, tx.Limits().CommitRows) || size > workBytes || looked == workLook) {
+		if err == nil && (workRoom(tx) == 0 || size > workBytes || looked == workLook) {
 			return at, nil
 		}
 		n := 0
@@ -155,7 +185,7 @@ func (a *aggregate) known(v kvstore.View, after kvstore.Key, lost error) iter.Se
 // size of its payload, at least 1; 0 when there is nothing to rewrite.
 func settle(tx *kvstore.Tx, k kvstore.Key) (size int, err error) {
 	r := tx.Row(k)
-	if r == nil || r.Over == nil {
+	if r == nil || r.Over == nil || tx.Wrote(k) { // for another aggregate, in the same commit
 		return 0, nil
 	}
 	a, err := decodeAuthority(r)
@@ -172,7 +202,10 @@ func settle(tx *kvstore.Tx, k kvstore.Key) (size int, err error) {
 // all, and that the aggregate is marked as cleaned. When it is not all, the aggregate is
 // marked as settled: whoever goes on must not miss what is deleted already.
 func (a *aggregate) clean(tx *kvstore.Tx) (done bool, err error) {
-	room := min(workRows, tx.Limits().CommitRows) - 1
+	room := workRoom(tx) - 1 // but for the aggregate
+	if room < 1 {
+		return false, nil
+	}
 	for _, family := range []string{FamilyParticipant, FamilyInventory} {
 		for r := range tx.Scan(indexPrefix(family, a.Fence), "") {
 			if room == 0 {

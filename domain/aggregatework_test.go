@@ -268,3 +268,79 @@ func TestStampsOfAnAggregate(t *testing.T) { // 11: a committed aggregate, once 
 	w.changed("r1", putOf())
 	want(t, w.stamp(wire.StampAuthority, ""), w.revision())
 }
+
+func TestOverdueAggregateIsNotKeptWaiting(t *testing.T) { // 8.1: within 5 s, whatever else there is to do
+	t.Parallel()
+	w, a, b := creationWorld(t)
+	const n = 700 // more than one commit settles or cleans up
+	list := make([]wire.AggregateParticipant, n)
+	for i := range list {
+		list[i] = takesPart(w.ready(fmt.Sprintf("r%05d", i), "n1", a))
+	}
+	w.prepared(prepareRequest(fence("large"), tgt("n2", b), rooms(n), inKeyOrder(list...)))
+	want(t, w.commitAggregate(fence("large")), wire.KindCommitted)
+	late := w.ready("r9", "n1", a)
+	w.prepared(prepareRequest(fence("late"), tgt("n2", b), rooms(1), inKeyOrder(takesPart(late)),
+		func(req *wire.AggregatePrepareRequest) { req.PrepareTTL = 10 }))
+	w.at(10)
+	steps := []domain.AggregateStep{{Fence: fence("late")}, {Fence: fence("large")}}
+	went := w.workOnAll(steps)
+	want(t, went[0].Done, false) // aborted, and not cleaned up yet
+	want(t, w.abortAggregate(fence("late")), wire.KindAlreadyAborted)
+	if r := w.view().Row(domain.AuthorityKey(keyOf("r00699"))); r.Over == nil {
+		t.Error("one commit settled everything: the test shows nothing")
+	}
+	for i := 0; !went[0].Done || !went[1].Done; i++ {
+		if went = w.workOnAll(went); i > 20 {
+			t.Fatal("the work does not end")
+		}
+	}
+	w.nothingStaged()
+}
+
+func TestManySmallAggregatesShareCommits(t *testing.T) { // 8.6
+	t.Parallel()
+	w, a, b := creationWorld(t)
+	const n = 40
+	var steps []domain.AggregateStep
+	for i := range n {
+		r := w.ready(fmt.Sprintf("r%d", i), "n1", a)
+		f := fence(fmt.Sprintf("f%d", i))
+		w.prepared(prepareRequest(f, tgt("n2", b), rooms(1), inKeyOrder(takesPart(r))))
+		want(t, w.commitAggregate(f), wire.KindCommitted)
+		steps = append(steps, domain.AggregateStep{Fence: f})
+	}
+	again := w.snapshot("r0") // moved once more before it is settled: one row for two aggregates
+	w.prepared(prepareRequest(fence("again"), tgt("n1", a), rooms(1), inKeyOrder(takesPart(again))))
+	want(t, w.commitAggregate(fence("again")), wire.KindCommitted)
+	steps = append(steps, domain.AggregateStep{Fence: fence("again")})
+	shown := w.snapshot("r0")
+	for range 2 { // settled, then cleaned up
+		steps = w.workOnAll(steps)
+	}
+	for _, s := range steps {
+		want(t, s.Done, true)
+	}
+	w.nothingStaged()
+	want(t, w.snapshot("r0"), shown)
+}
+
+// workOnAll does steps in one commit, with all events out.
+func (w *world) workOnAll(steps []domain.AggregateStep) (went []domain.AggregateStep) {
+	w.t.Helper()
+	err := w.update(func(tx *kvstore.Tx) (err error) {
+		went, err = domain.WorkOnAggregates(tx, steps, kvstore.MaxRevision)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return went
+}
+
+func (w *world) nothingStaged() {
+	w.t.Helper()
+	for _, family := range []string{domain.FamilyInventory, domain.FamilyParticipant} {
+		want(w.t, w.view().Count(family), 0)
+	}
+}

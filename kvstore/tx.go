@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Tx is a transaction that a closure decides: reads come from its View and never
@@ -48,6 +49,14 @@ func NewTx(v View, limits Limits) *Tx { return &Tx{View: v, limits: limits} }
 // Writes returns what the closure wrote, or the error that a write met: a
 // closure that ignores it does not commit a part. It is for engines.
 func (tx *Tx) Writes() ([]Write, error) { return tx.writes, tx.err }
+
+// Len is the number of rows written so far.
+func (tx *Tx) Len() int { return len(tx.writes) }
+
+// Wrote tells whether the transaction has written a key. It costs their number.
+func (tx *Tx) Wrote(k Key) bool {
+	return slices.ContainsFunc(tx.writes, func(w Write) bool { return w.Key == k })
+}
 
 // Limits are what one commit may hold.
 func (tx *Tx) Limits() Limits { return tx.limits }

@@ -58,7 +58,7 @@ func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (*fol
 		case f.records <- r:
 		case <-quit:
 		}
-	}, jetstream.PullHeartbeat(followHeartbeat), jetstream.PullExpiry(5*time.Second), 
+	}, jetstream.PullHeartbeat(followHeartbeat), jetstream.PullExpiry(5*time.Second),
 		jetstream.PullMaxMessagesWithBytesLimit(followMessages, max(followBytes, 2*int(s.nc.MaxPayload()))))
 	if err != nil {
 		return nil, fmt.Errorf("follow bucket: %w", err)
