@@ -52,3 +52,30 @@ func ParticipantsOf(page *kvstore.Row) (keys []string, err error) {
 	}
 	return keys, nil
 }
+
+// DecodeAggregate decodes an aggregate row and returns the body of its record.
+func DecodeAggregate(r *kvstore.Row) (any, error) {
+	a, err := decodeAggregate(r)
+	if err != nil {
+		return nil, err
+	}
+	return &a.aggregateRecord, nil
+}
+
+// DecodePage does the same for a page of an inventory.
+func DecodePage(r *kvstore.Row) (any, error) {
+	if _, err := decodePage(r); err != nil {
+		return nil, err
+	}
+	rec := new(pageRecord)
+	return rec, decodeRecord(r, rec)
+}
+
+// DecodeStaged does the same for a staged participant.
+func DecodeStaged(r *kvstore.Row) (any, error) {
+	s, err := decodeStaged(r)
+	if err != nil {
+		return nil, err
+	}
+	return &s.stagedRecord, nil
+}

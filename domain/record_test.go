@@ -77,6 +77,7 @@ func vectors(t *testing.T) map[string]*kvstore.Row {
 	maps.Copy(rows, locationVectors(t))
 	maps.Copy(rows, objectVectors(t))
 	maps.Copy(rows, transferVectors(t))
+	maps.Copy(rows, aggregateVectors(t))
 	return rows
 }
 
@@ -125,6 +126,9 @@ var decoders = map[string]func(*kvstore.Row) (any, error){
 	domain.FamilyTerminal:        decoder(domain.DecodeTerminal),
 	domain.FamilyAbortMark:       decoder(domain.DecodeAbortMark),
 	domain.FamilyTransfer:        decoder(domain.DecodeTransfer),
+	domain.FamilyAggregate:       domain.DecodeAggregate,
+	domain.FamilyInventory:       domain.DecodePage,
+	domain.FamilyParticipant:     domain.DecodeStaged,
 }
 
 func decoder[R any](decode func(*kvstore.Row) (*R, error)) func(*kvstore.Row) (any, error) {
