@@ -178,7 +178,7 @@ func dueValue(at wire.Instant) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(at)))
 }
 
-// aggregateIndexes is the part of the schema's Index that is about aggregates. One
+// aggregateIndexes is what follows for indexes from an aggregate. One
 // that nobody can read might hold room of any node: it is where the authorities are of
 // which nobody can tell where they count.
 func aggregateIndexes(r *kvstore.Row) []kvstore.IndexEntry {
@@ -194,7 +194,7 @@ func aggregateIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	return []kvstore.IndexEntry{{Index: indexWork, Value: dueValue(a.Deadline)}}
 }
 
-// aggregateAmounts is the part of the schema's Amounts that is about aggregates: the
+// aggregateAmounts is what follows for sums from an aggregate: the
 // headroom of a prepared one.
 func aggregateAmounts(r *kvstore.Row) (amounts []kvstore.Amount) {
 	a, err := kvstore.Decoded(r, decodeAggregate)

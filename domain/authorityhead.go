@@ -226,17 +226,17 @@ func (s *skimmer) rid() []byte {
 	return s.take(s.open(majorText))
 }
 
-// authorityIndexes is the part of the schema's Index that is about authorities.
-// Values are shared by many rows, so each is kept once.
-func authorityIndexes(r *kvstore.Row) []kvstore.IndexEntry {
+// authorityFacts is what follows from an authority.
+func authorityFacts(r *kvstore.Row) kvstore.Facts {
 	h, err := authorityHeadOf(r)
 	if err != nil {
-		return []kvstore.IndexEntry{{Index: indexHolder, Value: unreadableValue}}
+		return kvstore.Facts{Index: []kvstore.IndexEntry{{Index: indexHolder, Value: unreadableValue}}}
 	}
-	return h.indexes()
+	return kvstore.Facts{Index: h.indexes(), Amounts: h.amounts()}
 }
 
-// indexes are the index entries of an authority.
+// indexes are the index entries of an authority. Values are shared by many rows, so each
+// is kept once.
 func (h *authorityHead) indexes() []kvstore.IndexEntry {
 	entries := make([]kvstore.IndexEntry, 0, 3)
 	add := func(index, value string) {

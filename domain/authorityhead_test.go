@@ -193,8 +193,8 @@ func TestHeadOfAuthorityThatCannotBePlaced(t *testing.T) {
 			wantLost(t, err, row.Key)
 			_, err = domain.DecodeAuthority(row)
 			wantLost(t, err, row.Key)
-			want(t, domain.Schema().Index(row), []kvstore.IndexEntry{{Index: "holder", Value: ""}})
-			want(t, domain.Schema().Amounts(row), nil)
+			want(t, domain.Schema().Derive(row).Index, []kvstore.IndexEntry{{Index: "holder", Value: ""}})
+			want(t, domain.Schema().Derive(row).Amounts, nil)
 		})
 	}
 }
@@ -235,18 +235,18 @@ func TestIndexesAndSumsOfAnAuthority(t *testing.T) { // 1.10, 5.4, 6.8, 10
 	rec := memberRecord()
 	rec.Allocation.Capacity = wire.Capacity{Actors: 1, Spots: 2, SpotType: &wire.SpotCapacity{ObjectKind: wire.SpotUser, StableType: "room", Count: 3}}
 	const generation1, generation3 = "\x00\x00\x00\x00\x00\x00\x00\x01", "\x00\x00\x00\x00\x00\x00\x00\x03"
-	want(t, schema.Index(rowOf(t, rec)), []kvstore.IndexEntry{
+	want(t, schema.Derive(rowOf(t, rec)).Index, []kvstore.IndexEntry{
 		{Index: "holder", Value: "owner-a\x00" + generation1},
 		{Index: "object", Value: "actor\x00hero\x00play"},
 		{Index: "member", Value: "r1\x00" + generation3},
 	})
-	want(t, schema.Amounts(rowOf(t, rec)), []kvstore.Amount{
+	want(t, schema.Derive(rowOf(t, rec)).Amounts, []kvstore.Amount{
 		{Sum: "actors\x00\x00active\x00play\x00\x00\xff", N: 1},
 		{Sum: "spots\x00\x00active\x00play\x00\x00\xff", N: 2},
 		{Sum: "userSpot\x00room\x00active\x00play\x00\x00\xff", N: 3},
 	})
 	rec.Membership.SpotKind = wire.MembershipEntry
-	want(t, len(schema.Index(rowOf(t, rec))), 2) // an entry spot has no members
+	want(t, len(schema.Derive(rowOf(t, rec)).Index), 2) // an entry spot has no members
 }
 
 func FuzzDecodeAuthority(f *testing.F) {

@@ -57,25 +57,8 @@ func counts(c wire.Capacity) func(yield func(counted, int64) bool) {
 	}
 }
 
-// amountsOf is the Amounts function of the schema. Names of sums are shared by many
-// rows, so each is kept once.
-func amountsOf(r *kvstore.Row) (amounts []kvstore.Amount) {
-	switch {
-	case r.Key.HasPrefix(aggregatePrefix):
-		return aggregateAmounts(r)
-	case r.Key.HasPrefix(participantPrefix):
-		return stagedAmounts(r)
-	case !isAuthority(r.Key):
-		return nil
-	}
-	h, err := authorityHeadOf(r)
-	if err != nil {
-		return nil
-	}
-	return h.amounts()
-}
-
-// amounts are what an authority adds to sums.
+// amounts are what an authority adds to sums. Names of sums are shared by many rows, so
+// each is kept once.
 func (h *authorityHead) amounts() (amounts []kvstore.Amount) {
 	for what, n := range counts(h.allocation.Capacity) {
 		name := what.sumName(h.allocation.State, h.allocation.Descriptor)

@@ -181,7 +181,7 @@ func (p *inventoryPage) contradiction(k kvstore.Key) error {
 	return nil
 }
 
-// pageIndexes is the part of the schema's Index that is about inventories.
+// pageIndexes is what follows for indexes from a page of an inventory.
 func pageIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	p, err := kvstore.Decoded(r, decodePage)
 	if err != nil {
@@ -194,7 +194,7 @@ func pageIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	return all
 }
 
-// stagedIndexes is the part of the schema's Index that is about staged participants.
+// stagedIndexes is what follows for indexes from a staged participant.
 func stagedIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	value := unreadableValue
 	if s, err := kvstore.Decoded(r, decodeStaged); err == nil {
@@ -206,7 +206,7 @@ func stagedIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 // stagedSum names the sum that counts the staged participants of a fence.
 func stagedSum(f wire.Fence) string { return string(fenceKey(FamilyParticipant, f)) }
 
-// stagedAmounts is the part of the schema's Amounts that is about staged participants.
+// stagedAmounts is what follows for sums from a staged participant.
 func stagedAmounts(r *kvstore.Row) []kvstore.Amount {
 	f, err := fenceOf(r.Key)
 	if err != nil {

@@ -288,8 +288,7 @@ func fuzzDecode(f *testing.F, family string, prefix kvstore.Key) {
 			Key: prefix + kvstore.Key(key), Value: value,
 			Revision: kvstore.Revision(revision), Expiry: kvstore.Instant(expiry),
 		}
-		schema.Index(r)
-		schema.Amounts(r)
+		schema.Derive(r)
 		schema.Stamp(kvstore.Entry{Key: r.Key, Revision: r.Revision, Row: r})
 		body, err := decodeRow(r)
 		if err != nil {

@@ -9,21 +9,26 @@ import "github.com/zlink/zlink-nats/kvstore"
 // authorities.
 // Rows of which that cannot be told are listed as well, under a value of their own.
 func Schema() *kvstore.Schema {
-	return &kvstore.Schema{Index: indexesOf, Amounts: amountsOf, Overlay: overlayOf, Stamp: stampsOf}
+	return &kvstore.Schema{Derive: factsOf, Overlay: overlayOf, Stamp: stampsOf}
 }
 
-// indexesOf is the Index function of the schema.
-func indexesOf(r *kvstore.Row) []kvstore.IndexEntry {
+// factsOf is the Derive function of the schema.
+func factsOf(r *kvstore.Row) kvstore.Facts {
 	switch {
 	case isAuthority(r.Key):
-		return authorityIndexes(r)
+		return authorityFacts(r)
 	case r.Key.HasPrefix(aggregatePrefix):
-		return aggregateIndexes(r)
+		return kvstore.Facts{Index: aggregateIndexes(r), Amounts: aggregateAmounts(r)}
 	case r.Key.HasPrefix(inventoryPrefix):
-		return pageIndexes(r)
+		return kvstore.Facts{Index: pageIndexes(r)}
 	case r.Key.HasPrefix(participantPrefix):
-		return stagedIndexes(r)
+		return kvstore.Facts{Index: stagedIndexes(r), Amounts: stagedAmounts(r)}
 	}
+	return kvstore.Facts{Index: ownedIndexes(r)}
+}
+
+// ownedIndexes are the index entries of a row that carries an owner's token.
+func ownedIndexes(r *kvstore.Row) []kvstore.IndexEntry {
 	k, ok := splitOwned(r.Key)
 	if !ok {
 		return nil

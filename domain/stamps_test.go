@@ -77,7 +77,7 @@ func TestOpaqueRowsMoveNoStamp(t *testing.T) {
 		if got := schema.Stamp(e); got != nil {
 			t.Errorf("%q moves %v", k, got)
 		}
-		if got := schema.Index(e.Row); got != nil {
+		if got := schema.Derive(e.Row).Index; got != nil {
 			t.Errorf("%q is in the indexes %v", k, got)
 		}
 	}

@@ -4,12 +4,9 @@ package kvstore
 // are pure (Overlay also of the state) and are called for every row that is stored, loaded, replaced or
 // removed; they must not panic on a value that they cannot decode.
 type Schema struct {
-	// Index returns the index entries of a row; nil for a row that has none or
-	// cannot be decoded.
-	Index func(*Row) []IndexEntry
-	// Amounts returns what a row adds to sums, each sum at most once; nil for a row
-	// that adds nothing or cannot be decoded.
-	Amounts func(*Row) []Amount
+	// Derive returns what follows from a row; the zero Facts for one from which nothing
+	// does or that cannot be decoded.
+	Derive func(*Row) Facts
 	// Overlay returns what the entry of a row makes of other rows from its commit on;
 	// nil for nothing. It is called with the state that has the entry already, must
 	// not change it, and may look at anything in it. A row that was overlaid and is
@@ -20,6 +17,12 @@ type Schema struct {
 	// the greatest revision it ever got. For a removal it may only look at the
 	// key and the revision: the rest can be missing.
 	Stamp func(Entry) []Stamp
+}
+
+// Facts are what follows from a row alone.
+type Facts struct {
+	Index   []IndexEntry // the places in indexes
+	Amounts []Amount     // what the row adds to sums, each sum at most once
 }
 
 // IndexEntry puts a row under a value of an index.

@@ -160,15 +160,21 @@ func (s *State) relink(prior, next *Row) {
 	if next != nil && next.Expiry != 0 {
 		s.expiring.Set(next)
 	}
-	s.reindex(prior, next)
-	s.resum(prior, next)
+	before, after := s.factsOf(prior), s.factsOf(next)
+	s.reindex(prior, next, before.Index, after.Index)
+	s.resum(before.Amounts, after.Amounts)
 }
 
-// What the schema says of the version before is asked again instead of being kept
-// with every row: that would be most of what a small row takes.
+// factsOf asks the schema. What it says of the version before is asked again instead of
+// being kept with every row: that would be most of what a small row takes.
+func (s *State) factsOf(r *Row) Facts {
+	if r == nil || s.schema.Derive == nil {
+		return Facts{}
+	}
+	return s.schema.Derive(r)
+}
 
-func (s *State) reindex(prior, next *Row) {
-	before, after := s.entriesOf(prior), s.entriesOf(next)
+func (s *State) reindex(prior, next *Row, before, after []IndexEntry) {
 	if slices.Equal(before, after) {
 		return
 	}
@@ -184,15 +190,7 @@ func (s *State) reindex(prior, next *Row) {
 	}
 }
 
-func (s *State) entriesOf(r *Row) []IndexEntry {
-	if r == nil || s.schema.Index == nil {
-		return nil
-	}
-	return s.schema.Index(r)
-}
-
-func (s *State) resum(prior, next *Row) {
-	before, after := s.amountsOf(prior), s.amountsOf(next)
+func (s *State) resum(before, after []Amount) {
 	if slices.Equal(before, after) {
 		return
 	}
@@ -202,13 +200,6 @@ func (s *State) resum(prior, next *Row) {
 	for _, a := range after {
 		s.add(a.Sum, a.N)
 	}
-}
-
-func (s *State) amountsOf(r *Row) []Amount {
-	if r == nil || s.schema.Amounts == nil {
-		return nil
-	}
-	return s.schema.Amounts(r)
 }
 
 func (s *State) add(sum string, n int64) {

@@ -36,8 +36,7 @@ func Adds(scope, prefix, word string, derived bool) string {
 // to those.
 func Schema() *kvstore.Schema {
 	return &kvstore.Schema{
-		Index:   indexesOf,
-		Amounts: amountsOf,
+		Derive:  func(r *kvstore.Row) kvstore.Facts { return kvstore.Facts{Index: indexesOf(r), Amounts: amountsOf(r)} },
 		Overlay: addedBy,
 		Stamp: func(e kvstore.Entry) []kvstore.Stamp {
 			if s := scope(e.Key); s != "" {
