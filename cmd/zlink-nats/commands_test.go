@@ -115,7 +115,7 @@ func cmdOldService(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // cmdRelay serves what the service does under another prefix: as one that does not know
-// aggregate.find, or answers it with an error code.
+// aggregate.find and actor-transfer.resolve, or answers them with an error code.
 func cmdRelay(ts *testscript.TestScript, _ bool, args []string) {
 	nc, _ := plainClient(ts)
 	for _, op := range subjects.Operations() {
@@ -125,7 +125,7 @@ func cmdRelay(ts *testscript.TestScript, _ bool, args []string) {
 				_ = m.RespondMsg(reply) // whoever asked says what it did not hear
 			}
 		}
-		if op == subjects.AggregateFind {
+		if op == subjects.AggregateFind || op == subjects.ActorTransferResolve {
 			if len(args) < 2 {
 				continue
 			}

@@ -8,22 +8,26 @@ import (
 // evidence is what is known of an object. It is printed as JSON: its parts are as the
 // protocol has them.
 type evidence struct {
-	Kind           wire.LookupKind          `json:"kind"`                    // actor or spot
-	GlobalID       string                   `json:"globalId"`                // the object within its kind
-	Key            string                   `json:"key"`                     // text form
-	State          string                   `json:"state"`                   // an [wire.EntryState] or "missing"
-	Why            []string                 `json:"why"`                     // what makes it so, and what follows, in sentences
-	StoreNow       wire.Instant             `json:"storeNow"`                // when the authority was read
-	Authority      *wire.Authority          `json:"authority,omitzero"`      // absent if missing
-	Lease          *wire.LeaseReadReply     `json:"lease,omitzero"`          // of the owner, as it is now; absent if missing
-	Node           *wire.MeshNodeItem       `json:"node,omitzero"`           // where the object is; absent if it is gone
-	Spot           *wire.Authority          `json:"spot,omitzero"`           // what an actor is a member of, unless that is an entry spot
-	Aggregate      *wire.AggregateFindReply `json:"aggregate,omitzero"`      // what it takes part in; absent if nothing, or if the service cannot tell
-	AggregateError string                   `json:"aggregateError,omitzero"` // why the service cannot tell
-	EntrySpotOf    []wire.MeshNodeItem      `json:"entrySpotOf,omitzero"`    // nodes that have a missing spot as their entry spot
-	Rows           []locationRow            `json:"rows"`                    // that say where it is
-	Changes        []pastChange             `json:"changes"`                 // oldest first
-	ChangesError   string                   `json:"changesError,omitzero"`   // why there are no changes
+	Kind           wire.LookupKind           `json:"kind"`                    // actor or spot
+	GlobalID       string                    `json:"globalId"`                // the object within its kind
+	Key            string                    `json:"key"`                     // text form
+	State          string                    `json:"state"`                   // an [wire.EntryState] or "missing"
+	Why            []string                  `json:"why"`                     // what makes it so, and what follows, in sentences
+	StoreNow       wire.Instant              `json:"storeNow"`                // when the authority was read
+	Authority      *wire.Authority           `json:"authority,omitzero"`      // absent if missing
+	Lease          *wire.LeaseReadReply      `json:"lease,omitzero"`          // of the owner, as it is now; absent if missing
+	Node           *wire.MeshNodeItem        `json:"node,omitzero"`           // where the object is; absent if it is gone
+	Spot           *wire.Authority           `json:"spot,omitzero"`           // what an actor is a member of, unless that is an entry spot
+	Aggregate      *wire.AggregateFindReply  `json:"aggregate,omitzero"`      // what it takes part in; absent if nothing, or if the service cannot tell
+	AggregateError string                    `json:"aggregateError,omitzero"` // why the service cannot tell
+	TargetLease    *wire.LeaseReadReply      `json:"targetLease,omitzero"`    // of the owner that a prepared aggregate moves to, as it is now
+	TargetNode     *wire.MeshNodeItem        `json:"targetNode,omitzero"`     // that a prepared aggregate moves to; absent if it is gone
+	Transfer       *wire.ActorTransferRecord `json:"transfer,omitzero"`       // the active transfer of an actor; absent if there is none, or if the service cannot tell
+	TransferError  string                    `json:"transferError,omitzero"`  // why the service cannot tell
+	EntrySpotOf    []wire.MeshNodeItem       `json:"entrySpotOf,omitzero"`    // nodes that have a missing spot as their entry spot
+	Rows           []locationRow             `json:"rows"`                    // that say where it is
+	Changes        []pastChange              `json:"changes"`                 // oldest first
+	ChangesError   string                    `json:"changesError,omitzero"`   // why there are no changes
 }
 
 // locationRow is what the row of a spot or an actor says of where it is.
@@ -68,10 +72,15 @@ func (e *evidence) gather(c *caller) error {
 	if err := c.ask(subjects.LeaseRead, &wire.LeaseReadRequest{OwnerID: a.OwnerID}, e.Lease); err != nil {
 		return err
 	}
-	if err := e.findNode(c, a.Allocation.Descriptor); err != nil {
+	var err error
+	if e.Node, err = c.findNode(a.Allocation.Descriptor); err != nil {
 		return err
 	}
 	e.findAggregate(c)
+	if err := e.findTarget(c); err != nil {
+		return err
+	}
+	e.findTransfer(c)
 	if m := a.Membership; m != nil && m.SpotKind == wire.MembershipUser {
 		e.Spot = new(wire.Authority)
 		if err := c.ask(subjects.AuthorityRead, &wire.AuthorityReadRequest{Key: spotKey(m.SpotID)}, e.Spot); err != nil {
@@ -81,17 +90,17 @@ func (e *evidence) gather(c *caller) error {
 	return e.resolve(c, a.Allocation.Descriptor.MeshName)
 }
 
-func (e *evidence) findNode(c *caller, key wire.DescriptorKey) error {
+// findNode returns the descriptor of a node, or nil if it is gone.
+func (c *caller) findNode(key wire.DescriptorKey) (*wire.MeshNodeItem, error) {
 	for node, err := range each[wire.MeshNodeItem](c, nodesOf(key.MeshName, false)) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if node.RID == key.RID {
-			e.Node = node
-			return nil
+			return node, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // search looks in all meshes for traces of an object that has no authority.

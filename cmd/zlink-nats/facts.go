@@ -30,6 +30,7 @@ func (e *evidence) facts() []fact {
 			facts = append(facts, fact{"member of", fmt.Sprintf("%s spot %s, generation %d", m.SpotKind, shown(m.SpotID), m.SpotGeneration)})
 		}
 		facts = append(facts, e.aggregateFacts()...)
+		facts = append(facts, e.transferFacts()...)
 	}
 	if len(e.Rows) == 0 {
 		facts = append(facts, fact{"row", "none"})

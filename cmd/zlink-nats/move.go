@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
@@ -63,7 +64,7 @@ func (e *evidence) whyAggregate() []string {
 	case e.Aggregate == nil:
 		return nil
 	case e.isLocked():
-		return []string{e.whyLocked(), e.whatCommitDoes(), e.whatEndsIt()}
+		return slices.Concat([]string{e.whyLocked(), e.whatCommitDoes()}, e.whyStale(), []string{e.whatEndsIt()})
 	}
 	did := "changed it where it is"
 	if e.Aggregate.OwnerTransition == wire.OwnerNew {
@@ -99,6 +100,10 @@ func (e *evidence) whatEndsIt() string {
 		return fmt.Sprintf("after its deadline, %s, the service aborts the aggregate if it is not committed yet, and the object stays as it is",
 			remaining(e.Aggregate.StoreNow, a.Deadline))
 	}
-	return fmt.Sprintf("its deadline has passed, it is %s: the service aborts it within seconds, or its log says why it cannot; until then it can still be committed",
+	text := fmt.Sprintf("its deadline has passed, it is %s: the service aborts it within seconds, or its log says why it cannot",
 		remaining(e.Aggregate.StoreNow, e.Aggregate.Aggregate.Deadline))
+	if e.whyStale() == nil {
+		text += "; until then it can still be committed"
+	}
+	return text
 }

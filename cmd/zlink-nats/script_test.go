@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			"ask":         cmdAsk,         // [!] ask OPERATION FILE [N]: the request in the file with $VARS, and $I from 1 to N; shows the reply, with ! it must be an error
 			"old-server":  cmdOldServer,   // sets $OLD_URL to the NATS server as one of 2.13
 			"old-service": cmdOldService,  // old-service PREFIX: a service that has status.get and no other operation
-			"relay":       cmdRelay,       // relay PREFIX [CODE]: serves under a prefix without aggregate.find, or with one that fails
+			"relay":       cmdRelay,       // relay PREFIX [CODE]: serves under a prefix without aggregate.find and actor-transfer.resolve, or with ones that fail
 			"edit-bucket": cmdEditBucket,  // turns atomic batches off
 			"consumers":   cmdConsumers,   // consumers N: makes N on the bucket's stream
 			"drop":        cmdDrop,        // drop N: removes all but the last N changes

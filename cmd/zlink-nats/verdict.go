@@ -26,7 +26,12 @@ func (e *evidence) state() wire.EntryState {
 
 // ownerIsLive tells whether the lease of the object's owner is the one in the authority.
 func (e *evidence) ownerIsLive() bool {
-	return e.Lease.Kind == wire.KindFound && e.Lease.Token.LeaseGeneration == e.Authority.OwnerLeaseGeneration
+	return holds(e.Lease, e.Authority.OwnerLeaseGeneration)
+}
+
+// holds tells whether the lease that an owner has now is the one of that generation.
+func holds(now *wire.LeaseReadReply, generation wire.Generation) bool {
+	return now.Kind == wire.KindFound && now.Token.LeaseGeneration == generation
 }
 
 // sameNode tells whether the node is there in the life in which the object was placed.
@@ -119,7 +124,10 @@ func (e *evidence) whyUnavailable() []string {
 	}
 	if e.Lease.Kind == wire.KindFound {
 		why = append(why, "the owner is to take it along with authority.compare-exchange, rebindOwnerLease")
+	} else {
+		why = append(why, "the owner's next lease may take it along with authority.compare-exchange, rebindOwnerLease, if its node is still in the life in which it was placed")
 	}
+	why = append(why, "an aggregate may move it to another node and owner (newOwner)")
 	if p := e.Authority.Phase; p != wire.PhaseSteady {
 		return append(why, fmt.Sprintf("it is %s, so that nobody can create it anew (unavailable, notSteady) until authority.compare-exchange, restore makes it steady", p))
 	}

@@ -44,11 +44,24 @@ func inAggregate(state wire.AggregateState, does wire.OwnerTransition, edits ...
 			},
 		}
 		if state == wire.AggregatePrepared {
-			e.Aggregate.Aggregate.Deadline = 112_000
+			a := e.Aggregate.Aggregate
+			a.Deadline = 112_000
+			e.TargetLease = &wire.LeaseReadReply{Kind: wire.KindFound, Token: &a.TargetOwner}
+			e.TargetNode = &wire.MeshNodeItem{}
+			e.TargetNode.ObjectRole, e.TargetNode.State, e.TargetNode.OwnerToken = wire.RoleServer, wire.StateServing, a.TargetOwner
 		}
 		for _, edit := range edits {
 			edit(e.Aggregate)
 		}
+	}
+}
+
+// toTarget lets an object take part in a prepared aggregate that moves it, with
+// something the matter with the target.
+func toTarget(edit func(*evidence)) func(*evidence) {
+	return func(e *evidence) {
+		inAggregate(wire.AggregatePrepared, wire.OwnerNew)(e)
+		edit(e)
 	}
 }
 
@@ -62,7 +75,11 @@ func TestWhy(t *testing.T) {
 	const (
 		locked = `it is locked by aggregate "move 1", generation 2, together with 2 others: until that is committed or aborted nobody can change or remove it`
 		moves  = "with aggregate.commit it moves to node n2 of mesh play, owner b, lease 4"
-		ends   = "after its deadline, in 12s, the service aborts the aggregate if it is not committed yet, and the object stays as it is"
+		target = "node n2 of mesh play, the target of the aggregate, "
+		stale  = ": aggregate.commit would answer stale while that is so"
+		// follows stale when it is about a lease
+		forGood = ", and a lease that is over does not come back"
+		ends    = "after its deadline, in 12s, the service aborts the aggregate if it is not committed yet, and the object stays as it is"
 	)
 	for name, c := range map[string]struct {
 		edit  func(*evidence)
@@ -94,6 +111,20 @@ func TestWhy(t *testing.T) {
 			"nobody can take it along or create it anew (unavailable, inAggregate) as long as it is locked",
 			locked, moves, ends,
 		}},
+		// 8.6 row 4
+		"it is to move to another life of an owner": {toTarget(func(e *evidence) {
+			e.TargetLease.Token = &wire.OwnerToken{OwnerID: "b", LeaseGeneration: 5}
+		}), wire.EntryReady, []string{ready, locked, moves, "lease 4 of owner b, the target of the aggregate, is over, and the owner has lease 5 now" + stale + forGood, ends}},
+		"it is to move to a node of another lease": {toTarget(func(e *evidence) { e.TargetNode.LeaseGeneration = 3 }), wire.EntryReady, []string{
+			ready, locked, moves, target + "has a descriptor of owner b, lease 3, and not of owner b, lease 4" + stale, ends,
+		}},
+		"it is to move to a node that hosts nothing": {toTarget(func(e *evidence) { e.TargetNode.ObjectRole = wire.RoleClient }), wire.EntryReady, []string{
+			ready, locked, moves, target + "is a client for objects and not a server" + stale, ends,
+		}},
+		"its move is forgotten and cannot be committed": {toTarget(func(e *evidence) { e.TargetNode, e.Aggregate.StoreNow = nil, 115_000 }), wire.EntryReady, []string{
+			ready, locked, moves, target + "has no descriptor" + stale,
+			"its deadline has passed, it is overdue for 3s: the service aborts it within seconds, or its log says why it cannot",
+		}},
 		"nothing is wrong":     {func(*evidence) {}, wire.EntryReady, []string{ready}},
 		"its spot is gone":     {func(e *evidence) { e.Spot = &wire.Authority{Kind: wire.KindMissing} }, wire.EntryReady, []string{ready, spot("is gone")}},
 		"its spot is another":  {func(e *evidence) { e.Spot.ObjectGeneration = 6 }, wire.EntryReady, []string{ready, spot("was created anew since (generation 6, the member has 5)")}},
@@ -106,6 +137,8 @@ func TestWhy(t *testing.T) {
 			e.Authority.Allocation.ObjectKind, e.Lease = wire.ObjectUserSpot, &wire.LeaseReadReply{Kind: wire.KindMissing}
 		}, wire.EntryUnavailable, []string{
 			"lease 3 of its owner a is over, and the owner has no other: it has stopped, or cannot reach the service",
+			"the owner's next lease may take it along with authority.compare-exchange, rebindOwnerLease, if its node is still in the life in which it was placed",
+			"an aggregate may move it to another node and owner (newOwner)",
 			`object.reserve or object.place with "endedOwner": "release" creates it anew, unless it has a member whose owner is live`,
 		}},
 		"it is being created on a node that drains": {func(e *evidence) {

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// findTarget asks for the lease and the node that a prepared aggregate moves to.
+func (e *evidence) findTarget(c *caller) (err error) {
+	if !e.isLocked() {
+		return nil
+	}
+	a := e.Aggregate.Aggregate
+	e.TargetLease = new(wire.LeaseReadReply)
+	if err := c.ask(subjects.LeaseRead, &wire.LeaseReadRequest{OwnerID: a.TargetOwner.OwnerID}, e.TargetLease); err != nil {
+		return err
+	}
+	e.TargetNode, err = c.findNode(a.TargetDescriptor)
+	return err
+}
+
+// whyStale says why the aggregate cannot be committed, if its target is not a live one.
+func (e *evidence) whyStale() []string {
+	if wrong := e.targetLeaseIsOver(); wrong != "" {
+		return []string{wrong + ": aggregate.commit would answer stale while that is so, and a lease that is over does not come back"}
+	}
+	if wrong := e.targetNodeIsWrong(); wrong != "" {
+		return []string{wrong + ": aggregate.commit would answer stale while that is so"}
+	}
+	return nil
+}
+
+// targetLeaseIsOver says what became of the lease of the target's owner, if it is not live.
+func (e *evidence) targetLeaseIsOver() string {
+	to := e.Aggregate.Aggregate.TargetOwner
+	switch {
+	case holds(e.TargetLease, to.LeaseGeneration):
+		return ""
+	case e.TargetLease.Kind == wire.KindFound:
+		return fmt.Sprintf("lease %d of owner %s, the target of the aggregate, is over, and the owner has lease %d now", to.LeaseGeneration, shown(to.OwnerID), e.TargetLease.Token.LeaseGeneration)
+	default:
+		return fmt.Sprintf("lease %d of owner %s, the target of the aggregate, is over, and the owner has no other", to.LeaseGeneration, shown(to.OwnerID))
+	}
+}
+
+// targetNodeIsWrong says what of the target's descriptor keeps it from being a live target.
+func (e *evidence) targetNodeIsWrong() string {
+	a, n := e.Aggregate.Aggregate, e.TargetNode
+	node := fmt.Sprintf("node %s of mesh %s, the target of the aggregate,", shown(a.TargetDescriptor.RID), shown(a.TargetDescriptor.MeshName))
+	switch {
+	case n == nil:
+		return node + " has no descriptor"
+	case n.OwnerToken != a.TargetOwner:
+		return fmt.Sprintf("%s has a descriptor of owner %s, lease %d, and not of owner %s, lease %d", node,
+			shown(n.OwnerID), n.LeaseGeneration, shown(a.TargetOwner.OwnerID), a.TargetOwner.LeaseGeneration)
+	case n.ObjectRole != wire.RoleServer:
+		return fmt.Sprintf("%s is a %s for objects and not a %s", node, n.ObjectRole, wire.RoleServer)
+	case n.State != wire.StateServing:
+		return fmt.Sprintf("%s is %s", node, n.State)
+	}
+	return ""
+}
