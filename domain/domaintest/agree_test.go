@@ -218,7 +218,7 @@ func TestLongHistoryMeetsEveryAnswer(t *testing.T) {
 	}{
 		"of the directory": {directoryCommands, 10, 3000, answersToMeet},
 		"of transfers":     {slices.Concat(transferCommands, []weighed{sweepCommand}), 1, 600, transferAnswers},
-		"of aggregates":    {slices.Concat(groupCommands, groupCommands, groupCommands, objectCommands, descriptorCommands), 10, 2000, groupAnswers},
+		"of aggregates":    {slices.Concat(groupCommands, groupCommands, groupCommands, objectCommands, descriptorCommands), 10, 1200, groupAnswers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 	// A check opens stores on a server, and few steps lead nowhere: fewer checks
 	// than the 100 of the default, of more steps than its 30. The command line still
 	// wins.
-	for name, value := range map[string]string{"rapid.checks": "5", "rapid.steps": "200"} {
+	for name, value := range map[string]string{"rapid.checks": "3", "rapid.steps": "200"} {
 		if err := flag.Set(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
