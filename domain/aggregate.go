@@ -110,6 +110,9 @@ type aggregate struct {
 	// plan is what is known of the participants while they are locked. It can always be
 	// made anew from the rows.
 	plan atomic.Pointer[plan]
+	// checked says that the plan fits the state that the row was written on, as the
+	// transaction has seen that writes it. It is never set of a row that was decoded.
+	checked bool
 }
 
 func (a *aggregate) is(s wire.AggregateState) bool { return a != nil && a.State == s }

@@ -42,6 +42,7 @@ func CommitAggregate(tx *kvstore.Tx, req *wire.AggregateCommitRequest) (*wire.Ag
 	committed := &aggregate{aggregateRecord: a.aggregateRecord}
 	committed.State, committed.Deadline, committed.Commit = wire.AggregateCommitted, 0, wire.Revision(next)
 	committed.plan.Store(p)
+	committed.checked = true
 	return &wire.AggregateCommitReply{Kind: wire.KindCommitted}, committed.put(tx)
 }
 

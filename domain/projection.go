@@ -133,7 +133,7 @@ func commitOverlay(s *kvstore.State, a *aggregate, prior *kvstore.Row) *kvstore.
 		p = before.plan.Load()
 	}
 	var others []*kvstore.Row
-	if p == nil || !p.fits(s) {
+	if p == nil || !a.checked && !p.fits(s) {
 		p, others = planAgain(s, a)
 	}
 	m := &move{a.Fence, a.Request.Target, kvstore.Revision(a.Commit)}

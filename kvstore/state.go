@@ -266,8 +266,10 @@ func (s *State) Get(k Key) *Row {
 // goroutine.
 func (s *State) Getter() func(Key) *Row {
 	var hint btree.PathHint
+	var pivot Row
 	return func(k Key) *Row {
-		r, _ := s.rows.GetHint(&Row{Key: k}, &hint)
+		pivot.Key = k
+		r, _ := s.rows.GetHint(&pivot, &hint)
 		return r
 	}
 }
