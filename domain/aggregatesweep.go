@@ -42,7 +42,7 @@ func SweepAggregates(ctx context.Context, s kvstore.Store, log *slog.Logger) err
 		if s.Writer() != "" {
 			wait += aggregateStandby
 		}
-		if !pause(ctx, wait) {
+		if !kvstore.Pause(ctx, wait) {
 			return ctx.Err()
 		}
 	}
@@ -173,16 +173,4 @@ func (sw *aggregateSweep) work(ctx context.Context, steps []AggregateStep) (went
 		return nil, err
 	}
 	return went, nil
-}
-
-// pause waits; false when the context ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -83,8 +83,8 @@ type AggregateStep struct {
 	Err   error // a *kvstore.DataLostError; the others go on
 }
 
-// WorkOnAggregates does the next step about each aggregate, in one commit, as far as that
-// has room: those that find none are not done. out is as in [WorkOnAggregate]. It returns
+// WorkOnAggregates is [WorkOnAggregate] for several, in one commit, as far as that has
+// room: those that find none are not done. out is as in [WorkOnAggregate]. It returns
 // the steps as they went, and errors of tx.Put.
 func WorkOnAggregates(tx *kvstore.Tx, steps []AggregateStep, out kvstore.Revision) ([]AggregateStep, error) {
 	went := make([]AggregateStep, 0, len(steps))

@@ -35,7 +35,7 @@ func Sweep(ctx context.Context, s Store, log *slog.Logger) error {
 			retry = sweepRetry
 		default:
 			log.Warn("sweep", "op", "sweep", "err", err)
-			if !pause(ctx, retry) {
+			if !Pause(ctx, retry) {
 				return ctx.Err()
 			}
 			retry = min(2*retry, sweepRetryMax)
@@ -61,7 +61,7 @@ func (sw *sweeper) pass(ctx context.Context) error {
 	}
 	next := v.NextExpiry()
 	if next != 0 && next <= v.Now() {
-		if sw.store.Writer() != "" && !pause(ctx, sweepStandby) {
+		if sw.store.Writer() != "" && !Pause(ctx, sweepStandby) {
 			return ctx.Err()
 		}
 		return sw.expire(ctx)
@@ -189,8 +189,8 @@ func (sw *sweeper) wait(ctx context.Context, after Revision, next Instant, tombs
 	return nil
 }
 
-// pause waits; false when the context ended first.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits; false when the context ended first.
+func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
