@@ -101,7 +101,7 @@ const replyHeadBytes = 1024
 
 // pageOf is a page of so many items that its reply fits into a message.
 func (s *Service) pageOf(items uint32, r *request) domain.Page {
-	return domain.Page{Items: items, Bytes: int(s.conn.MaxPayload()) - replyHeadBytes, Encoding: r.encoding}
+	return domain.Page{Items: items, Bytes: int(s.out.MaxPayload()) - replyHeadBytes, Encoding: r.encoding}
 }
 
 // walk is one page's part of a list.

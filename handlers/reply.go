@@ -54,7 +54,7 @@ func (s *Service) send(e *endpoint, m *nats.Msg) error {
 		return nil
 	}
 	err := fmt.Errorf("%w: a reply of %d bytes and its headers, the server's max_payload is %d",
-		kvstore.ErrTooLarge, len(m.Data), s.conn.MaxPayload())
+		kvstore.ErrTooLarge, len(m.Data), s.out.MaxPayload())
 	if e.writes() {
 		// Whoever hears "too large" takes it that nothing was written.
 		err = fmt.Errorf("%w: %w", kvstore.ErrUnknown, err)
@@ -116,7 +116,7 @@ func (s *Service) publish(e *endpoint, m *nats.Msg) (fits bool) {
 			slog.String("reply", m.Subject))
 		return true
 	}
-	err := s.conn.PublishMsg(m)
+	err := s.out.PublishMsg(m)
 	if err != nil {
 		s.log.Debug("publish reply", slog.String("op", string(e.op)), slog.Any("err", err))
 	}

@@ -61,7 +61,8 @@ type Options struct {
 
 // Service answers requests. Create it with [Start].
 type Service struct {
-	conn           *nats.Conn
+	conn           *nats.Conn // nil in a [Local]
+	out            outlet     // where replies go
 	store          kvstore.Store
 	prefix         subjects.Prefix
 	instanceID     string
@@ -88,7 +89,10 @@ type Service struct {
 // Start registers the service and returns when requests reach it. The context's values go to all requests; its end does not
 // stop the service.
 func Start(ctx context.Context, o Options) (*Service, error) {
-	s, err := newService(o)
+	if o.Conn == nil {
+		return nil, errors.New("start service: a connection is required")
+	}
+	s, err := newService(o, o.Conn)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +105,15 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-func newService(o Options) (*Service, error) {
+// outlet is where replies go: a [*nats.Conn], or a [Local].
+type outlet interface {
+	PublishMsg(m *nats.Msg) error
+	MaxPayload() int64
+}
+
+func newService(o Options, out outlet) (*Service, error) {
 	s := &Service{
-		conn: o.Conn, store: o.Store, instanceID: o.InstanceID, log: o.Logger,
+		conn: o.Conn, out: out, store: o.Store, instanceID: o.InstanceID, log: o.Logger,
 		prefix:         or(o.Prefix, subjects.DefaultPrefix),
 		version:        or(o.Version, "0.0.0"),
 		gate:           newGate(or(o.MaxPending, DefaultMaxPending)),
@@ -115,8 +125,8 @@ func newService(o Options) (*Service, error) {
 		s.log = slog.Default()
 	}
 	switch {
-	case s.conn == nil || s.store == nil:
-		return nil, errors.New("start service: a connection and a store are required")
+	case s.store == nil:
+		return nil, errors.New("start service: a store is required")
 	case s.instanceID == "" || len(s.instanceID) > maxInstanceID:
 		return nil, fmt.Errorf("start service: instance id of %d bytes, want 1..%d", len(s.instanceID), maxInstanceID)
 	}

@@ -36,17 +36,18 @@ const emptyMap = majorMap << 5
 // cborReader reads the part of CBOR that the protocol uses. The CBOR library at hand decodes whole values only and cannot say
 // which field it stumbled over; tests check this reader and [appendHead] against it.
 type cborReader struct {
-	data  []byte
-	pos   int           // next byte to read
-	left  [maxDepth]int // elements or pairs not yet read of each open item
-	depth int           // number of open items
+	data    []byte
+	pos     int           // next byte to read
+	left    [maxDepth]int // elements or pairs not yet read of each open item
+	depth   int           // number of open items
+	lenient bool          // skips what nobody asked for
 }
 
-func newCBORReader(data []byte) *cborReader {
+func newCBORReader(data []byte, lenient bool) *cborReader {
 	if len(data) == 0 {
 		data = []byte{emptyMap}
 	}
-	return &cborReader{data: data}
+	return &cborReader{data: data, lenient: lenient}
 }
 
 // head reads the head of an item of the major type, and refuses any other item as not what is wanted.
@@ -274,6 +275,34 @@ func (r *cborReader) bool() (bool, *InvalidError) {
 		}
 	}
 	return false, &InvalidError{Got: r.found(), Want: wantBool}
+}
+
+// skip counts the items that it has to pass over, so that their nesting costs nothing.
+func (r *cborReader) skip() (bool, *InvalidError) {
+	for items := 1; r.lenient && items > 0; items-- {
+		if r.pos == len(r.data) {
+			return false, cutOff("a value")
+		}
+		major := r.data[r.pos] >> 5
+		n, size := r.peek(major)
+		r.pos += size
+		rest := uint64(len(r.data) - r.pos)
+		switch {
+		case size == 0:
+			return false, &InvalidError{Got: r.found(), Want: "a value"}
+		case n > rest && major >= majorBytes && major <= majorMap:
+			return false, cutOff("a value")
+		case major == majorBytes, major == majorText:
+			r.pos += int(n)
+		case major == majorArray:
+			items += int(n)
+		case major == majorMap:
+			items += 2 * int(n)
+		case major == majorTag:
+			items++
+		}
+	}
+	return r.lenient, nil
 }
 
 func (r *cborReader) end() *InvalidError {

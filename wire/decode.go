@@ -27,6 +27,8 @@ type reader interface {
 	uint(max uint64) (uint64, *InvalidError) // 0..max, in JSON a number
 	int() (int64, *InvalidError)             // 64 bits
 	bool() (bool, *InvalidError)
+	// skip passes over the next item, whatever it is. It returns false when the reader is strict, and has then read nothing.
+	skip() (bool, *InvalidError)
 	// end tells whether the message ends here.
 	end() *InvalidError
 }
@@ -185,9 +187,14 @@ func (p *plan) decodeObject(r reader, v reflect.Value) *InvalidError {
 		if !ok {
 			break
 		}
-		i, err := p.find(name, guess)
-		if err != nil {
-			return err
+		i, unknown := p.find(name, guess)
+		if unknown != nil {
+			if skipped, err := r.skip(); err != nil {
+				return err
+			} else if !skipped {
+				return unknown
+			}
+			continue
 		}
 		f := &p.fields[i]
 		if seen&(1<<i) != 0 {

@@ -62,16 +62,22 @@ func DetectEncoding(contentType string, payload []byte) (Encoding, error) {
 
 // Unmarshal reads data, which holds one message, into the struct that v points to. The struct must be zero: fields that are
 // absent are left as they are. An empty payload is the empty map. Any error is an [*InvalidError]; v is then half filled.
-func Unmarshal(enc Encoding, data []byte, v any) error {
+func Unmarshal(enc Encoding, data []byte, v any) error { return unmarshal(enc, data, v, false) }
+
+// UnmarshalLenient is [Unmarshal] for what the service has written: it passes over fields that it does not know, since the service
+// may be of a later version.
+func UnmarshalLenient(enc Encoding, data []byte, v any) error { return unmarshal(enc, data, v, true) }
+
+func unmarshal(enc Encoding, data []byte, v any, lenient bool) error {
 	ptr := reflect.ValueOf(v)
 	if ptr.Kind() != reflect.Pointer || ptr.IsNil() || ptr.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("wire: unmarshal into %T, want a pointer to a struct", v))
 	}
 	var r reader
 	if enc == JSON {
-		r = newJSONReader(data)
+		r = newJSONReader(data, lenient)
 	} else {
-		r = newCBORReader(data)
+		r = newCBORReader(data, lenient)
 	}
 	s := planOf(ptr.Type().Elem())
 	err := s.decode(r, ptr.Elem())

@@ -57,14 +57,30 @@ func checkDecoder(t *testing.T, enc wire.Encoding, data []byte) (accepted bool) 
 		v := reflect.New(typ).Interface()
 		if err := wire.Unmarshal(enc, data, v); err != nil {
 			checkRefusal(t, err)
+			if err := wire.UnmarshalLenient(enc, data, reflect.New(typ).Interface()); err != nil {
+				checkRefusal(t, err)
+			}
 			continue
 		}
 		accepted = true
+		checkLenient(t, enc, data, v)
 		for _, enc := range []wire.Encoding{wire.CBOR, wire.JSON} {
 			checkRewrite(t, enc, v)
 		}
 	}
 	return accepted
+}
+
+// checkLenient has the lenient reader read what the strict one has read as want.
+func checkLenient(t *testing.T, enc wire.Encoding, data []byte, want any) {
+	t.Helper()
+	got := reflect.New(reflect.TypeOf(want).Elem()).Interface()
+	if err := wire.UnmarshalLenient(enc, data, got); err != nil {
+		t.Fatalf("%q: the lenient reader refuses what the strict one takes: %v", data, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%q (-strict +lenient):\n%s", data, diff)
+	}
 }
 
 func checkRefusal(t *testing.T, err error) {

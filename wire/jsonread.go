@@ -26,13 +26,14 @@ const (
 type jsonReader struct {
 	dec     *jsontext.Decoder
 	scratch []byte // the last text that held an escape
+	lenient bool   // skips what nobody asked for
 }
 
-func newJSONReader(data []byte) *jsonReader {
+func newJSONReader(data []byte, lenient bool) *jsonReader {
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
-	return &jsonReader{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))}
+	return &jsonReader{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), lenient: lenient}
 }
 
 // value reads the next item, which must be of the kind, as it is written.
@@ -256,6 +257,16 @@ func (r *jsonReader) bool() (bool, *InvalidError) {
 		return true, r.token('t', wantBool)
 	}
 	return false, r.token('f', wantBool)
+}
+
+func (r *jsonReader) skip() (bool, *InvalidError) {
+	if !r.lenient {
+		return false, nil
+	}
+	if err := r.dec.SkipValue(); err != nil {
+		return false, malformed(err)
+	}
+	return true, nil
 }
 
 func (r *jsonReader) end() *InvalidError {

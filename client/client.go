@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
+)
+
+// The defaults of [Options].
+const (
+	// DefaultTimeout is what the protocol gives a request without a deadline.
+	DefaultTimeout = 10 * time.Second
+	// DefaultTryTimeout is far above what an answer takes and far below a patient caller's time: it is how long an instance that
+	// died with the request in its hands can hold it up.
+	DefaultTryTimeout = 2 * time.Second
+)
+
+// Conn sends requests. A [*nats.Conn] is one. It is used from many goroutines.
+type Conn interface {
+	// RequestMsgWithContext sends a message and returns the reply to it.
+	RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Msg, error)
+}
+
+// Options of a [Client]. The zero value is right for a service with default settings.
+type Options struct {
+	// Prefix begins every subject of the service; empty is [subjects.DefaultPrefix].
+	Prefix subjects.Prefix
+	// OwnerID sends every request on the subject of this owner, where it may act for no other. It is needed when the service runs
+	// with owner subjects, and good when the NATS user may publish on those alone. Empty: the subjects that anybody may use.
+	OwnerID string
+	// Timeout bounds a call whose context has no deadline, tries and pauses included; at least 1 ms, 0 is [DefaultTimeout].
+	// [Objects.Await] has three times as much.
+	Timeout time.Duration
+	// TryTimeout bounds the first try of a call, unless the operation takes as long as it needs; each further one gets twice
+	// as much. At least 1 ms, 0 is [DefaultTryTimeout].
+	TryTimeout time.Duration
+	// AnyRevision answers reads from whatever state an instance has. Without it a read never shows less than what a reply to this
+	// client has shown before.
+	AnyRevision bool
+}
+
+// Client calls the operations of the service. Create it with [New]. It may be used from any number of goroutines.
+type Client struct {
+	Leases           Leases
+	MeshNodes        MeshNodes
+	ClientServers    ClientServers
+	FanoutPublishers FanoutPublishers
+	Peers            Peers
+	Spots            Spots
+	Actors           Actors
+	Routes           Routes
+	Authorities      Authorities
+	Objects          Objects
+	Aggregates       Aggregates
+	Transfers        ActorTransfers
+	Owners           Owners
+	Directory        Directory
+	Store            Store
+
+	conn   Conn
+	prefix subjects.Prefix
+	opts   Options
+	leader bool
+	shared *shared
+}
+
+// shared is what a client and those derived from it learn.
+type shared struct {
+	seen  atomic.Uint64 // greatest revision that a reply has shown
+	clock storeClock
+}
+
+// New returns a client. The connection stays the caller's. The errors are those of [subjects.ValidatePrefix] and for times that
+// are out of range.
+func New(conn Conn, o Options) (*Client, error) {
+	if o.Prefix == "" {
+		o.Prefix = subjects.DefaultPrefix
+	}
+	if err := subjects.ValidatePrefix(string(o.Prefix)); err != nil {
+		return nil, err
+	}
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+		name     string
+	}{
+		{&o.Timeout, DefaultTimeout, "Timeout"},
+		{&o.TryTimeout, DefaultTryTimeout, "TryTimeout"},
+	} {
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+		if *d.value < time.Millisecond {
+			return nil, errors.New("new client: " + d.name + " of " + d.value.String() + ", want at least 1ms")
+		}
+	}
+	return (&Client{conn: conn, prefix: o.Prefix, opts: o, shared: new(shared)}).bound(), nil
+}
+
+// Leader returns a client whose reads first catch up with the leader of the store, so that they show every write that was
+// acknowledged to anybody before they were asked. It shares everything else with c.
+func (c *Client) Leader() *Client {
+	derived := *c
+	derived.leader = true
+	return derived.bound()
+}
+
+// Revision is the greatest revision that a reply to c has shown; 0 before the first.
+func (c *Client) Revision() wire.Revision { return wire.Revision(c.shared.seen.Load()) }
+
+// bound has the groups of operations use c.
+func (c *Client) bound() *Client {
+	c.Leases, c.Owners = Leases{c}, Owners{c}
+	c.MeshNodes, c.ClientServers, c.FanoutPublishers = MeshNodes{c}, ClientServers{c}, FanoutPublishers{c}
+	c.Peers, c.Spots, c.Actors, c.Routes = Peers{c}, Spots{c}, Actors{c}, Routes{c}
+	c.Authorities, c.Objects = Authorities{c}, Objects{c}
+	c.Aggregates, c.Transfers = Aggregates{c}, ActorTransfers{c}
+	c.Directory, c.Store = Directory{c}, Store{c}
+	return c
+}
+
+// saw remembers a revision that a reply has shown.
+func (c *Client) saw(revision uint64) {
+	for {
+		last := c.shared.seen.Load()
+		if revision <= last || c.shared.seen.CompareAndSwap(last, revision) {
+			return
+		}
+	}
+}
