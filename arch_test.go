@@ -46,6 +46,10 @@ var rules = []rule{
 	{"domain", module + "handlers", "rules do not know who calls them"},
 	{"handlers", module + "kvstore/", "handlers are written against the contract of the store"},
 	{"handlers/feed", module + "kvstore/", "the feed is written against the contract of the store"},
+	{"client", module + "kvstore", "a client knows the protocol and nothing else"},
+	{"client", module + "domain", "a client knows the protocol and nothing else"},
+	{"client", module + "handlers", "a client knows the protocol and nothing else"},
+	{"client", module + "instance", "a client knows the protocol and nothing else"},
 	{"testenv", module + "handlers", "test servers know nothing of the service"},
 	{"testenv", module + "kvstore", "test servers know nothing of the service"},
 }

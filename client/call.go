@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -18,10 +20,10 @@ const (
 	// firstPause and longestPause bound the pauses between tries, which double and have a random part.
 	firstPause   = 5 * time.Millisecond
 	longestPause = 500 * time.Millisecond
-	// awaitFactor is how much more time a wait for an object has by default, as in the protocol.
-	awaitFactor = 3
-	// awaitTry is how long one try of a wait takes: an instance that died in the middle of it is noticed at its end.
-	awaitTry = 10 * time.Second
+	// longFactor is how much more time an operation has by default that takes as long as it needs, as object.await in the protocol.
+	longFactor = 3
+	// longTry is how long the first try of such an operation takes: an instance that died in the middle of it is noticed at its end.
+	longTry = 10 * time.Second
 	// answerShare is the part of a try that is kept free for the answer to travel: a request that the service gives up in time
 	// is answered with certainty, one that the client gives up is not. maxAnswer bounds it.
 	answerShare = 10
@@ -40,8 +42,8 @@ func callAs[Reply any](ctx context.Context, c *Client, op subjects.Operation, h 
 		return nil, &Error{Op: string(op), Code: wire.CodeInvalidArgument, Message: err.Error(), Cause: err}
 	}
 	timeout := c.opts.Timeout
-	if op == subjects.ObjectAwait {
-		timeout *= awaitFactor
+	if h.long {
+		timeout *= longFactor
 	}
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -60,37 +62,31 @@ type attempts struct {
 	data []byte
 
 	tries int
-	doubt error // not nil: an earlier try may have been carried out, and this is why nobody knows
-	last  error // of the latest try
+	doubt *Error // not nil: an earlier try may have been carried out, and this is why nobody knows
 }
 
 func run[Reply any](ctx context.Context, k *attempts) (*Reply, error) {
 	for {
 		reply := new(Reply)
 		err := k.try(ctx, reply)
-		if err == nil {
-			if k.doubt != nil && k.how.repeat == fenced && !succeeded(reply) {
-				return nil, k.unknown(fmt.Errorf("tried again: %+v", reply))
-			}
+		switch {
+		case err == nil && k.doubt != nil && k.how.repeat == fenced && !succeeded(reply):
+			return nil, k.verdict(&Error{Op: string(k.op), Message: fmt.Sprintf("tried again: %+v", reply)})
+		case err == nil:
 			return reply, nil
-		}
-		k.last = err
-		if k.inDoubt(ctx, err) {
+		case k.inDoubt(err):
 			k.doubt = err
 		}
-		if !k.retries(err) {
-			return nil, k.verdict(err)
-		}
-		if err := k.pause(ctx); err != nil {
+		if !k.retries(err) || !k.pause(ctx) {
 			return nil, k.verdict(err)
 		}
 	}
 }
 
-// try sends the request once. Its errors are [*Error], from the service or from the connection.
-func (k *attempts) try(ctx context.Context, reply any) error {
-	left, _ := ctx.Deadline()
-	limit := min(time.Until(left), k.patience())
+// try sends the request once.
+func (k *attempts) try(ctx context.Context, reply any) *Error {
+	end, _ := ctx.Deadline()
+	limit := min(time.Until(end), k.patience())
 	k.tries++
 	m := k.c.message(k.op, k.data)
 	if now, ok := k.c.storeNow(ctx); ok {
@@ -100,25 +96,38 @@ func (k *attempts) try(ctx context.Context, reply any) error {
 	if k.how.repeat == read {
 		k.c.readHeaders(m.Header)
 	}
+	if ctx.Err() != nil {
+		return k.over(ctx, false)
+	}
 	trying, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	answer, err := k.c.conn.RequestMsgWithContext(trying, m)
-	if err != nil {
-		return k.lost(ctx, err)
+	switch {
+	case err == nil:
+		return k.c.understand(k.op, answer, reply)
+	case ctx.Err() != nil:
+		return k.over(ctx, true)
 	}
-	return k.c.understand(k.op, answer, reply)
+	return k.lost(err)
 }
 
 // patience is how long the next try may take.
 func (k *attempts) patience() time.Duration {
+	first := k.c.opts.TryTimeout
 	switch {
-	case k.op == subjects.ObjectAwait:
-		return max(awaitTry, k.c.opts.TryTimeout)
-	case k.how.long, k.how.repeat == never:
-		return time.Duration(1<<63 - 1)
+	case k.how.repeat == never:
+		return forever
+	case k.how.long:
+		first = max(first, longTry)
 	}
-	return k.c.opts.TryTimeout << min(k.tries, 16)
+	if doubled := first << min(k.tries, 16); doubled > first {
+		return doubled
+	}
+	return first
 }
+
+// forever is longer than any context.
+const forever = time.Duration(math.MaxInt64)
 
 // message is a request without the headers that belong to one try.
 func (c *Client) message(op subjects.Operation, data []byte) *nats.Msg {
@@ -139,23 +148,20 @@ func (c *Client) readHeaders(h nats.Header) {
 }
 
 // understand reads a reply, or makes an error of a refusal.
-func (c *Client) understand(op subjects.Operation, m *nats.Msg, reply any) error {
-	garbled := func(err error) error {
-		return &Error{Op: string(op), Code: wire.CodeInternal, Message: "reply is not understood: " + err.Error(), Cause: err}
-	}
+func (c *Client) understand(op subjects.Operation, m *nats.Msg, reply any) *Error {
 	encoding, err := wire.DetectEncoding(m.Header.Get(wire.HeaderContentType), m.Data)
 	if err != nil {
-		return garbled(err)
+		return garbled(op, err)
 	}
 	if len(m.Header[wire.HeaderErrorCode]) > 0 {
 		var body wire.ErrorBody
-		if err := wire.Unmarshal(encoding, m.Data, &body); err != nil {
-			return garbled(err)
+		if err := wire.UnmarshalLenient(encoding, m.Data, &body); err != nil {
+			return garbled(op, err)
 		}
 		return &Error{Op: string(op), Code: body.Error.Code, Message: body.Error.Message, Field: body.Error.Field}
 	}
-	if err := wire.Unmarshal(encoding, m.Data, reply); err != nil {
-		return garbled(err)
+	if err := wire.UnmarshalLenient(encoding, m.Data, reply); err != nil {
+		return garbled(op, err)
 	}
 	if revision, err := strconv.ParseUint(m.Header.Get(wire.HeaderRevision), 10, 63); err == nil {
 		c.saw(revision)
@@ -163,20 +169,15 @@ func (c *Client) understand(op subjects.Operation, m *nats.Msg, reply any) error
 	return nil
 }
 
-// lost makes an error of a request that got no reply.
-func (k *attempts) lost(ctx context.Context, err error) error {
-	e := &Error{Op: string(k.op), Code: wire.CodeUnavailable, Cause: err}
-	switch {
-	case errors.Is(err, nats.ErrMaxPayload):
-		e.Code, e.Message = wire.CodeTooLarge, fmt.Sprintf("request of %d bytes and its headers: %v", len(k.data), err)
-	case errors.Is(err, nats.ErrNoResponders):
-		e.Message = "nobody serves " + string(k.c.prefix)
-	case ctx.Err() != nil:
-		e.Message, e.Cause = "no reply: "+ctx.Err().Error(), ctx.Err()
-	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		e.Message = "no reply in time"
+func garbled(op subjects.Operation, err error) *Error {
+	return &Error{Op: string(op), Code: wire.CodeInternal, Message: "reply is not understood: " + err.Error(), Cause: err, sent: true}
+}
+
+// over is the error of a call whose context ended.
+func (k *attempts) over(ctx context.Context, sent bool) *Error {
+	return &Error{
+		Op: string(k.op), Code: wire.CodeDeadlineExceeded, Message: "no reply: " + context.Cause(ctx).Error(), Cause: ctx.Err(), sent: sent,
 	}
-	return e
 }
 
 // notSent lists the errors of the connection with which a request has certainly reached nobody.
@@ -185,68 +186,73 @@ var notSent = []error{
 	nats.ErrInvalidConnection, nats.ErrBadSubject, nats.ErrHeadersNotSupported,
 }
 
-// inDoubt tells whether a try that failed may have been carried out all the same.
-func (k *attempts) inDoubt(ctx context.Context, err error) bool {
-	if k.how.repeat == read {
-		return false
-	}
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Cause == nil {
-		return errors.Is(err, ErrOutcomeUnknown)
-	}
+// lost makes an error of a request that got no reply.
+func (k *attempts) lost(err error) *Error {
+	e := &Error{Op: string(k.op), Code: wire.CodeUnavailable, Message: "no reply: " + err.Error(), Cause: err, sent: true}
 	for _, certain := range notSent {
 		if errors.Is(err, certain) {
-			return false
+			e.sent = false
 		}
 	}
-	return e.Code != wire.CodeInvalidArgument
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		e.Code, e.Message = wire.CodeTooLarge, fmt.Sprintf("request of %d bytes and its headers: %v", len(k.data), err)
+	case errors.Is(err, nats.ErrNoResponders):
+		e.Message = "nobody serves " + k.c.prefix.Operation(k.op)
+	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		e.Message = "no reply in time"
+	}
+	return e
+}
+
+// inDoubt tells whether a try that failed may have been carried out all the same.
+func (k *attempts) inDoubt(err *Error) bool {
+	return k.how.repeat != read && (err.sent || err.Code == wire.CodeOutcomeUnknown)
 }
 
 // retries tells whether the same request is worth another try.
-func (k *attempts) retries(err error) bool {
-	switch {
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrInvalidConnection):
-		return false
-	case errors.Is(err, ErrOverloaded):
+func (k *attempts) retries(err *Error) bool {
+	switch err.Code {
+	case wire.CodeOverloaded:
 		return true
-	case errors.Is(err, ErrDeadlineExceeded):
-		k.c.shared.clock.forget() // there is time left, so that the estimate may be to blame
-		return true
-	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrOutcomeUnknown):
-		return k.doubt == nil || k.how.repeat != never
+	case wire.CodeDeadlineExceeded:
+		if err.Cause == nil {
+			k.c.shared.clock.forget() // if there is time left, the estimate may be to blame
+		}
+		return err.Cause == nil
+	case wire.CodeUnavailable, wire.CodeOutcomeUnknown:
+		final := errors.Is(err.Cause, nats.ErrConnectionClosed) || errors.Is(err.Cause, nats.ErrInvalidConnection)
+		return !final && (k.doubt == nil || k.how.repeat != never)
 	}
 	return false
 }
 
-// pause waits before the next try. It returns an error when the time is over before.
-func (k *attempts) pause(ctx context.Context) error {
+// pause waits before the next try, and tells whether there is time for one.
+func (k *attempts) pause(ctx context.Context) bool {
 	longest := min(firstPause<<min(k.tries, 16), longestPause)
 	d := longest/2 + rand.N(longest/2)
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
-		return k.last
+		return false
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
+		return true
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", context.Cause(ctx), k.last)
+		return false
 	}
 }
 
-// verdict is the error of the call as a whole.
-func (k *attempts) verdict(err error) error {
-	if k.doubt != nil {
-		return k.unknown(err)
-	}
-	return err
-}
-
-// unknown says that a write may have been carried out.
-func (k *attempts) unknown(err error) error {
-	if errors.Is(err, ErrOutcomeUnknown) {
+// verdict is the error of the call as a whole: as long as any try may have been carried out, nobody knows. The causes of the
+// tries stay reachable, their codes, which promise more, do not.
+func (k *attempts) verdict(err *Error) error {
+	if k.doubt == nil {
 		return err
 	}
-	return &Error{Op: string(k.op), Code: wire.CodeOutcomeUnknown, Message: k.doubt.Error() + "; then: " + err.Error(), Cause: err}
+	message := k.doubt.Message
+	if err != k.doubt {
+		message += "; then: " + err.Message
+	}
+	return &Error{Op: string(k.op), Code: wire.CodeOutcomeUnknown, Message: message, Cause: cmp.Or(err.Cause, k.doubt.Cause)}
 }

@@ -2,8 +2,11 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
@@ -75,14 +78,11 @@ func (c *Client) storeNow(ctx context.Context) (wire.Instant, bool) {
 	started := time.Now()
 	var reply wire.StatusGetReply
 	m, err := c.conn.RequestMsgWithContext(asking, c.message(subjects.StatusGet, nil))
-	if err == nil {
-		err = c.understand(subjects.StatusGet, m, &reply)
-	}
 	switch {
-	case err == nil:
+	case err == nil && c.understand(subjects.StatusGet, m, &reply) == nil:
 		// The answer was given between the two; if at the end, the estimate is late, and a deadline at most that much too far.
 		k.set(started, reply.StoreNow)
-	case ctx.Err() == nil && asking.Err() != nil:
+	case ctx.Err() == nil && !errors.Is(err, nats.ErrNoResponders):
 		k.failed()
 	}
 	return k.read()

@@ -59,6 +59,8 @@ type Error struct {
 	// Cause is what the client found out by itself, such as the end of the context or the connection's error; nil when the
 	// service has answered.
 	Cause error
+
+	sent bool // the request may have reached the service, which has not answered
 }
 
 // Error is one line: the operation, the code, and what the service or the connection said.

@@ -52,7 +52,7 @@ func (c *caller) endGroups(w *world) {
 		c.abort(g)
 	}
 	testenv.Eventually(c.t, patience, func() bool {
-		v, err := w.instances[0].store.View(c.t.Context(), kvstore.ReadOptions{Leader: true})
+		v, err := w.instances[0].Store.View(c.t.Context(), kvstore.ReadOptions{Leader: true})
 		return err == nil && v.Count(domain.FamilyInventory)+v.Count(domain.FamilyParticipant) == 0
 	}, "nothing staged")
 }

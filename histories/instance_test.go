@@ -9,13 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/zlink/zlink-nats/domain"
-	"github.com/zlink/zlink-nats/handlers"
-	"github.com/zlink/zlink-nats/handlers/feed"
-	"github.com/zlink/zlink-nats/kvstore"
-	"github.com/zlink/zlink-nats/kvstore/jetkv"
+	service "github.com/zlink/zlink-nats/instance"
 	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -37,8 +32,7 @@ type instance struct {
 	way  *way
 	conn *nats.Conn
 
-	store   *jetkv.Store
-	service *handlers.Service
+	*service.Instance
 
 	cancel context.CancelFunc
 	parts  sync.WaitGroup
@@ -63,50 +57,26 @@ func startInstance(w *world, id string, server int) *instance {
 func (i *instance) start(w *world) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), openTimeout)
 	defer cancel()
-	js, err := jetstream.New(i.conn)
-	if err != nil {
-		return err
-	}
-	f := feed.New(feed.Options{
-		JetStream: js, Bucket: bucket, InstanceID: i.id, Encoding: wire.JSON, Replicas: w.replicas, Logger: w.log.named(i.id),
-	})
-	if err := f.Ensure(ctx); err != nil {
-		return err
-	}
-	position, err := f.Position(ctx)
-	if err != nil {
-		return err
-	}
-	i.store, err = jetkv.Open(ctx, jetkv.Options{
-		Conn: i.conn, Bucket: bucket, Replicas: w.replicas, Schema: domain.Schema(), InstanceID: i.id,
-		HistoryFrom: position, Hold: true, Logger: w.log.named(i.id),
+	var err error
+	i.Instance, err = service.Open(ctx, service.Options{
+		Conn: i.conn, Bucket: bucket, Replicas: w.replicas, ID: i.id, Encoding: wire.JSON, Logger: w.log.named(i.id),
+		RequestTimeout: requestTimeout, ForwardTimeout: forwardTimeout,
 	})
 	if err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(context.Background())
 	i.cancel = stop
-	i.run("store", func() error { return i.store.Run(running) })
-	i.run("sweep", func() error { return kvstore.Sweep(running, i.store, w.log.named(i.id)) })
-	i.run("aggregates", func() error { return domain.SweepAggregates(running, i.store, w.log.named(i.id)) })
-	i.run("feed", func() error { return f.Run(running, i.store) })
-	i.service, err = handlers.Start(ctx, handlers.Options{
-		Conn: i.conn, Store: i.store, InstanceID: i.id, Logger: w.log.named(i.id),
-		RequestTimeout: requestTimeout, ForwardTimeout: forwardTimeout,
+	i.parts.Go(func() {
+		if err := i.Run(running); !errors.Is(err, context.Canceled) {
+			i.t.Errorf("%s: %v", i.id, err)
+		}
 	})
-	if err != nil {
+	if err = i.Serve(ctx); err != nil {
 		stop()
 		i.parts.Wait()
 	}
 	return err
-}
-
-func (i *instance) run(name string, part func() error) {
-	i.parts.Go(func() {
-		if err := part(); !errors.Is(err, context.Canceled) {
-			i.t.Errorf("%s of %s: %v", name, i.id, err)
-		}
-	})
 }
 
 // kill ends the instance as a crash does: from one moment on nothing of it reaches the servers, whatever it was at.
@@ -117,7 +87,7 @@ func (i *instance) kill() {
 	i.cancel()
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = i.service.Stop(now) // only frees what the process would have taken with it; the connection is gone
+	_ = i.Stop(now) // only frees what the process would have taken with it; the connection is gone
 	i.parts.Wait()
 }
 
@@ -129,7 +99,7 @@ func (i *instance) stop() {
 	i.ended = true
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := i.service.Stop(ctx); err != nil {
+	if err := i.Stop(ctx); err != nil {
 		i.t.Error(fmt.Errorf("instance %s: %w", i.id, err))
 	}
 	i.cancel()
