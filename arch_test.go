@@ -50,6 +50,9 @@ var rules = []rule{
 	{"client", module + "domain", "a client knows the protocol and nothing else"},
 	{"client", module + "handlers", "a client knows the protocol and nothing else"},
 	{"client", module + "instance", "a client knows the protocol and nothing else"},
+	{"measure", module + "kvstore", "a deployment is measured from outside"},
+	{"measure", module + "domain", "a deployment is measured from outside"},
+	{"measure", module + "handlers", "a deployment is measured from outside"},
 	{"testenv", module + "handlers", "test servers know nothing of the service"},
 	{"testenv", module + "kvstore", "test servers know nothing of the service"},
 }

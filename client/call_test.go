@@ -65,16 +65,20 @@ func TestLostReplyOfAReservationCostsNothing(t *testing.T) {
 // node publishes the descriptor of a node with room for anything.
 func (w *world) node(t *testing.T, token wire.OwnerToken) wire.Target {
 	t.Helper()
-	r, err := w.MeshNodes.Update(t.Context(), wire.MeshNodeUpdateRequest{Intent: wire.IntentNewClaim, Descriptor: wire.MeshNodeDescriptor{
-		MeshName: "play", RID: "n1", LifecycleGeneration: 1, DescriptorRevision: 1, Endpoint: "tcp://n1:1", ObjectRole: wire.RoleServer,
-		PlacementWeight: 100, ActivationConcurrency: wire.ActivationConcurrency{Limit: 1}, State: wire.StateServing, SecurityIdentity: "s",
-		PopulationCapacity: wire.PopulationCapacity{SpotTypes: []wire.SpotTypeUsage{{ObjectKind: wire.SpotUser, StableType: "room"}}},
-		OwnerToken:         token,
-	}})
+	r, err := w.MeshNodes.Update(t.Context(), wire.MeshNodeUpdateRequest{Intent: wire.IntentNewClaim, Descriptor: w.descriptor(token)})
 	if err != nil || r.Status != wire.StatusStored {
 		t.Fatalf("node: %+v, %v", r, err)
 	}
 	return wire.Target{MeshName: "play", NodeRID: "n1", NodeLifecycleGeneration: 1, Owner: token}
+}
+
+func (w *world) descriptor(token wire.OwnerToken) wire.MeshNodeDescriptor {
+	return wire.MeshNodeDescriptor{
+		MeshName: "play", RID: "n1", LifecycleGeneration: 1, DescriptorRevision: 1, Endpoint: "tcp://n1:1", ObjectRole: wire.RoleServer,
+		PlacementWeight: 100, ActivationConcurrency: wire.ActivationConcurrency{Limit: 1}, State: wire.StateServing, SecurityIdentity: "s",
+		PopulationCapacity: wire.PopulationCapacity{SpotTypes: []wire.SpotTypeUsage{{ObjectKind: wire.SpotUser, StableType: "room"}}},
+		OwnerToken:         token,
+	}
 }
 
 func reservation(target wire.Target) wire.ObjectReserveRequest {

@@ -67,6 +67,6 @@ func (g Directory) ChangeStamp(ctx context.Context, request wire.ChangeStampGetR
 }
 
 // Status asks one of the instances how it is.
-func (g Directory) Status(ctx context.Context, request wire.StatusGetRequest) (*wire.StatusGetReply, error) {
-	return call[wire.StatusGetReply](ctx, g.c, subjects.StatusGet, &request)
+func (g Directory) Status(ctx context.Context) (*wire.StatusGetReply, error) {
+	return call[wire.StatusGetReply](ctx, g.c, subjects.StatusGet, &wire.StatusGetRequest{})
 }

@@ -28,6 +28,7 @@ type cli struct {
 	List     listCmd     `cmd:"" help:"List rows of a family: nodes, peers, spots, actors, routes, objects."`
 	Topology topologyCmd `cmd:"" help:"Show the meshes and their nodes."`
 	Explain  explainCmd  `cmd:"" help:"Tell where an object is, why it can be used or not, and what happened to it."`
+	Bench    benchCmd    `cmd:"" help:"Measure how fast a deployment is."`
 	Status   statusCmd   `cmd:"" help:"Show how an instance of the service is."`
 	Doctor   doctorCmd   `cmd:"" help:"Check server, limits, streams, permissions and clock, and say how to mend them."`
 	Version  versionCmd  `cmd:"" help:"Show the version of the program and of what it is built with."`
