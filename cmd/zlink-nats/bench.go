@@ -72,7 +72,7 @@ func (c *benchCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	progress, erase := progressLine(os.Stderr)
+	progress, erase := progressLine()
 	report, err := measure.Run(ctx, s, measure.Options{
 		Workers: c.Concurrency, Duration: c.Duration, Rate: c.Rate, Progress: progress,
 	})
@@ -139,15 +139,15 @@ func (c *benchCmd) print(out io.Writer, r *measure.Report) error {
 	return w.Flush()
 }
 
-// progressLine returns what shows progress: one line that is written over on a terminal, a line each time elsewhere.
-func progressLine(out *os.File) (show func(measure.Progress), erase func()) {
+// progressLine returns what shows progress on stderr: one line that is written over on a terminal, a line each time elsewhere.
+func progressLine() (show func(measure.Progress), erase func()) {
 	end, begin := "\n", ""
-	if info, err := out.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		begin, end = "\r\x1b[K", ""
 	}
 	show = func(p measure.Progress) {
-		fmt.Fprintf(out, "%s%s %.0f of %.0f s: %d operations, %.0f/s, %d failed%s", begin, p.Phase, p.Passed.Seconds(), p.Whole.Seconds(),
-			p.Done, float64(p.Done)/p.Passed.Seconds(), p.Failed, end)
+		fmt.Fprintf(os.Stderr, "%s%s %.0f of %.0f s: %d operations, %.0f/s, %d failed%s", begin, p.Phase, p.Passed.Seconds(),
+			p.Whole.Seconds(), p.Done, float64(p.Done)/p.Passed.Seconds(), p.Failed, end)
 	}
-	return show, func() { fmt.Fprint(out, begin) }
+	return show, func() { fmt.Fprint(os.Stderr, begin) }
 }
