@@ -20,6 +20,9 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/synadia-io/orbit.go/natscontext v0.1.1
 	github.com/tidwall/btree v1.8.2
+	go.opentelemetry.io/otel v1.47.0
+	go.opentelemetry.io/otel/metric v1.47.0
+	go.opentelemetry.io/otel/trace v1.47.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.25.0
 	pgregory.net/rapid v1.3.0
