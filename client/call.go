@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/telemetry"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -51,7 +52,11 @@ func callAs[Reply any](ctx context.Context, c *Client, op subjects.Operation, h 
 		defer cancel()
 	}
 	k := attempts{c: c, op: op, how: h, data: data}
-	return run[Reply](ctx, &k)
+	ctx, span := k.begin(ctx)
+	defer span.End()
+	reply, err := run[Reply](ctx, &k)
+	k.conclude(span, err)
+	return reply, err
 }
 
 // attempts is one call: a try, and as many further ones as it takes.
@@ -89,6 +94,7 @@ func (k *attempts) try(ctx context.Context, reply any) *Error {
 	limit := min(time.Until(end), k.patience())
 	k.tries++
 	m := k.c.message(k.op, k.data)
+	telemetry.Inject(ctx, m.Header)
 	if now, ok := k.c.storeNow(ctx); ok {
 		work := limit - min(limit/answerShare, maxAnswer)
 		m.Header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(now)+work.Milliseconds(), 10)}

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/telemetry"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -40,6 +43,9 @@ type Options struct {
 	// TryTimeout bounds the first try of a call, unless the operation takes as long as it needs; each further one gets twice
 	// as much. At least 1 ms, 0 is [DefaultTryTimeout].
 	TryTimeout time.Duration
+	// TracerProvider makes a span of each call; nil is the global one, which makes none unless a program has set it. What the
+	// service does for the call becomes a part of the span's trace in any case.
+	TracerProvider trace.TracerProvider
 	// AnyRevision answers reads from whatever state an instance has. Without it a read never shows less than what a reply to this
 	// client has shown before.
 	AnyRevision bool
@@ -66,6 +72,7 @@ type Client struct {
 	conn   Conn
 	prefix subjects.Prefix
 	opts   Options
+	tracer trace.Tracer
 	leader bool
 	shared *shared
 }
@@ -100,7 +107,11 @@ func New(conn Conn, o Options) (*Client, error) {
 			return nil, errors.New("new client: " + d.name + " of " + d.value.String() + ", want at least 1ms")
 		}
 	}
-	return (&Client{conn: conn, prefix: o.Prefix, opts: o, shared: new(shared)}).bound(), nil
+	if o.TracerProvider == nil {
+		o.TracerProvider = otel.GetTracerProvider()
+	}
+	c := &Client{conn: conn, prefix: o.Prefix, opts: o, tracer: telemetry.Tracer(o.TracerProvider, ""), shared: new(shared)}
+	return c.bound(), nil
 }
 
 // Leader returns a client whose reads first catch up with the leader of the store, so that they show every write that was
