@@ -1,0 +1,2 @@
+// Package peers keeps the connections of a host to its peers.
+package peers
