@@ -58,6 +58,9 @@ func inWorld(t *testing.T, test func(w *world)) {
 			t.Fatal(err)
 		}
 		test(w)
+		if faults := w.net.faulty(); len(faults) > 0 {
+			t.Errorf("what no host may do: %q", faults)
+		}
 	})
 }
 
@@ -161,7 +164,7 @@ type conn struct {
 	*handlers.Local
 
 	mu     sync.Mutex
-	broken map[string]bool          // guarded by mu; requests of these operations fail at once; "" is all
+	broken map[string]bool          // guarded by mu; operations that fail at once; "" is all
 	slow   map[string]time.Duration // guarded by mu
 	asked  map[string]int           // guarded by mu; by operation
 }
@@ -181,9 +184,21 @@ func (c *conn) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Ms
 	return c.Local.RequestMsgWithContext(ctx, m)
 }
 
-// fail breaks the connection for these operations, or for all; mend ends that.
-func (c *conn) fail(op string) { c.mu.Lock(); defer c.mu.Unlock(); c.broken = map[string]bool{op: true} }
-func (c *conn) mend()          { c.mu.Lock(); defer c.mu.Unlock(); c.broken = nil }
+// fail breaks the connection for an operation, or for all, until mend.
+func (c *conn) fail(op string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = map[string]bool{op: true}
+}
+
+// mend returns what was broken.
+func (c *conn) mend() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	broken := c.broken
+	c.broken = nil
+	return broken
+}
 
 func (c *conn) delay(op string, d time.Duration) {
 	c.mu.Lock()
@@ -208,12 +223,15 @@ type network struct {
 	pending map[string]time.Duration // guarded by mu; how long a dial takes
 	stand   map[string]*link         // guarded by mu; by endpoint
 	log     []string                 // guarded by mu
+	faults  []string                 // guarded by mu; what no host may do
 }
 
 // link is a connection of the network.
 type link struct {
 	net      *network
+	rid      wire.RID
 	endpoint string
+	once     sync.Once
 	done     chan struct{}
 }
 
@@ -227,6 +245,9 @@ func newNetwork() *network {
 func (n *network) dial(ctx context.Context, t peers.Target) (peers.Connection, error) {
 	n.mu.Lock()
 	n.log = append(n.log, "dial "+t.Endpoint)
+	if t.Row.Draining {
+		n.faults = append(n.faults, "dialled while draining: "+t.Endpoint)
+	}
 	pending := n.pending[t.Endpoint]
 	n.mu.Unlock()
 	if pending > 0 {
@@ -241,10 +262,12 @@ func (n *network) dial(ctx context.Context, t peers.Target) (peers.Connection, e
 	if n.refuse[t.Endpoint] {
 		return nil, errors.New("refused")
 	}
-	if n.stand[t.Endpoint] != nil {
-		n.log = append(n.log, "TWICE "+t.Endpoint)
+	for _, l := range n.stand {
+		if l.rid == t.Key.RID && l.rid != "" || l.endpoint == t.Endpoint {
+			n.faults = append(n.faults, "dialled although connected: "+t.Endpoint)
+		}
 	}
-	l := &link{net: n, endpoint: t.Endpoint, done: make(chan struct{})}
+	l := &link{net: n, rid: t.Key.RID, endpoint: t.Endpoint, done: make(chan struct{})}
 	n.stand[t.Endpoint] = l
 	return l, nil
 }
@@ -271,8 +294,9 @@ func (l *link) Close() error {
 // drop ends the connection to an endpoint from the other side.
 func (n *network) drop(endpoint string) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	close(n.stand[endpoint].done)
+	l := n.stand[endpoint]
+	n.mu.Unlock()
+	l.once.Do(func() { close(l.done) })
 }
 
 func (n *network) setRefuse(endpoint string, on bool) {
@@ -298,4 +322,17 @@ func (n *network) happened() []string {
 	log := n.log
 	n.log = nil
 	return log
+}
+
+func (n *network) faulty() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.faults
+}
+
+// hinder makes dials to an endpoint and the closing of connections to it take time.
+func (n *network) hinder(endpoint string, pending, linger time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pending[endpoint], n.linger[endpoint] = pending, linger
 }
