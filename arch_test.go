@@ -61,6 +61,11 @@ var rules = []rule{
 	{"measure", module + "kvstore", "a deployment is measured from outside"},
 	{"measure", module + "domain", "a deployment is measured from outside"},
 	{"measure", module + "handlers", "a deployment is measured from outside"},
+	{"client/peers", module + "kvstore", "a client knows the protocol and nothing else"},
+	{"client/peers", module + "domain", "a client knows the protocol and nothing else"},
+	{"client/peers", module + "handlers", "a client knows the protocol and nothing else"},
+	{"client/peers", module + "instance", "a client knows the protocol and nothing else"},
+	{"client/peers", module + "client/", "connections to peers know nothing of who writes the host's own rows"},
 	{"testenv", module + "handlers", "test servers know nothing of the service"},
 	{"testenv", module + "kvstore", "test servers know nothing of the service"},
 }

@@ -129,6 +129,41 @@ func TestTargetThatComesBackReplacesTheOneThatStayed(t *testing.T) {
 	})
 }
 
+// Once a listing has shown a peer, the next one that does not means what it says.
+func TestTargetThatWasListedAfterFailuresIsNotKept(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.add(peer())
+		w.start(host())
+		w.conn.fail("")
+		w.pass(5 * tick)
+		w.conn.mend()
+		w.pass(tick)
+		w.remove(p)
+		w.pass(tick)
+		w.connected()
+	})
+}
+
+func TestFailuresThatComeAgainKeepTargetsForAnotherLeaseTTL(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.add(peer())
+		w.start(host())
+		w.remove(p)
+		w.conn.fail("")
+		w.pass(5 * tick)
+		w.conn.mend()
+		w.pass(5 * tick)
+		w.conn.fail("")
+		w.pass(30 * tick) // longer than they are kept
+		w.connected(peerEndpoint)
+		w.conn.mend()
+		w.pass(14 * tick)
+		w.connected(peerEndpoint)
+		w.pass(3 * tick)
+		w.connected()
+	})
+}
+
 // N-01 of the cases.
 func TestLowerRIDDials(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -109,6 +109,20 @@ func TestChangedOwnerIsDialledAnew(t *testing.T) {
 	})
 }
 
+// The service changes the generation whenever it changes the owner, but the rule does not depend on it.
+func TestChangedOwnerUnderTheSameKeyIsAnotherTarget(t *testing.T) {
+	t.Parallel()
+	a := peers.Target{Key: peers.Key{RID: peerRID, Generation: 7}, Endpoint: peerEndpoint}
+	b := a
+	if !peers.Same(a, b) {
+		t.Error("a target is not the same as itself")
+	}
+	b.Row.OwnerToken = wire.OwnerToken{OwnerID: "another"}
+	if peers.Same(a, b) {
+		t.Error("a target of another owner is the same")
+	}
+}
+
 func TestNewGenerationIsDialledAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := w.add(peer())

@@ -39,7 +39,8 @@ type state struct {
 	retry, grace, ttl time.Duration
 
 	listed map[identity]Target // those of the last listing that the host dials
-	// kept are targets that were wanted before listings failed, and that no listing has shown since.
+	// kept are targets that were wanted before listings failed, and that no listing has shown since. Owners whose leases lapsed
+	// while nobody could renew them get the time of one to come back.
 	kept      map[identity]Target
 	keptUntil time.Time // while listings succeed
 	failing   bool
@@ -62,9 +63,6 @@ func (s *state) succeed(now time.Time, items []wire.PeerItem) (published bool) {
 	s.listed = make(map[identity]Target)
 	for _, item := range items {
 		t := targetOf(item.Peer)
-		if !item.Live {
-			continue
-		}
 		delete(s.kept, t.Key.identity())
 		published = published || s.isOwn(t)
 		if s.dials(t) {
@@ -75,14 +73,13 @@ func (s *state) succeed(now time.Time, items []wire.PeerItem) (published bool) {
 	return published
 }
 
-// fail takes the failure of a listing.
+// fail takes the failure of a listing. Connections that dropped wait for no other one: as long as dials are allowed at all, they
+// are made again.
 func (s *state) fail(now time.Time) {
 	if !s.failing {
 		s.failing, s.failedAt = true, now
 	}
-	if s.dialsAllowed(now) {
-		s.redial()
-	}
+	s.redial()
 }
 
 // dialsAllowed tells whether the last complete listing is recent enough to dial by.

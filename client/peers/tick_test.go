@@ -148,6 +148,22 @@ func TestChangeEventsShortenTheWait(t *testing.T) {
 	})
 }
 
+func TestEventOfWhatAListingOnItsWayShowsAsksForNoOther(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.start(host())
+		s.Watching(true)
+		w.pass(tick)
+		p := w.add(peer())
+		w.conn.delay(asks, 100*time.Millisecond)
+		w.conn.count(lists)
+		s.Changed(0)
+		w.pass(tick / 10)
+		s.Changed(wire.Revision(p.Generation)) // before the listing, which comes after the stamps
+		w.pass(5 * tick)
+		w.counted(lists, 1, "it has shown the row")
+	})
+}
+
 func TestNothingIsPolledWhileChangeEventsCome(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := w.start(host())
