@@ -17,7 +17,7 @@ import (
 // are there and to no other, and it has never had two connections to a peer nor dialled one that drains.
 func TestConnectionsFollowTheDirectory(t *testing.T) {
 	t.Parallel()
-	seeds := 40
+	seeds := 20
 	if testing.Short() {
 		seeds = 5
 	}

@@ -29,9 +29,6 @@ type link struct {
 // held tells whether there is a connection to the target, or one on its way.
 func (l *link) held() bool { return l.phase == dialling || l.phase == connected }
 
-// ended tells whether nothing is left of the connection.
-func (l *link) ended() bool { return l.phase == refused || l.phase == dropped }
-
 // state is what a host knows of its peers and what it has to do with them. It neither waits nor asks: everything happens to it,
 // at instants that it is told, which never go back. It is for one goroutine.
 type state struct {
