@@ -17,7 +17,7 @@ import (
 // are there and to no other, and it has never had two connections to a peer nor dialled one that drains.
 func TestConnectionsFollowTheDirectory(t *testing.T) {
 	t.Parallel()
-	seeds := 20
+	seeds := 12
 	if testing.Short() {
 		seeds = 5
 	}
@@ -25,7 +25,7 @@ func TestConnectionsFollowTheDirectory(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				h := newHistory(w, uint64(seed))
-				for range 80 {
+				for range 60 {
 					h.step()
 					w.pass(time.Duration(h.IntN(1500)) * time.Millisecond)
 				}

@@ -131,8 +131,9 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Changed says that a row of a peer or the lease of an owner has changed at a revision, as change events do; 0 when it is not
-// known at which. The directory is looked at again soon, unless a listing has shown this revision already.
+// Changed says that a row of a peer has changed at a revision, or that its owner's lease has ended, as the change events of the
+// kind peer in the mesh do; 0 when it is not known at which. Events of leases need not be handed over: those that end the life of
+// a row come with one of the row. The directory is looked at again soon, unless a listing has shown this revision already.
 func (s *Set) Changed(revision wire.Revision) {
 	s.mu.Lock()
 	fresh := s.news.changed(revision)
