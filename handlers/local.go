@@ -22,7 +22,7 @@ type Local struct {
 	bySubject map[string]*endpoint
 
 	mu      sync.Mutex
-	last    uint64                   // guarded by mu; number of the latest request
+	last    uint64                    // guarded by mu; number of the latest request
 	waiting map[string]chan *nats.Msg // guarded by mu; by reply subject
 }
 

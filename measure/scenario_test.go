@@ -86,4 +86,3 @@ func TestUnknownScenarioIsRefused(t *testing.T) {
 		t.Error("accepted")
 	}
 }
-

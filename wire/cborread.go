@@ -40,14 +40,14 @@ type cborReader struct {
 	pos     int           // next byte to read
 	left    [maxDepth]int // elements or pairs not yet read of each open item
 	depth   int           // number of open items
-	lenient bool          // skips what nobody asked for
+	loose   bool          // see lenient
 }
 
 func newCBORReader(data []byte, lenient bool) *cborReader {
 	if len(data) == 0 {
 		data = []byte{emptyMap}
 	}
-	return &cborReader{data: data, lenient: lenient}
+	return &cborReader{data: data, loose: lenient}
 }
 
 // head reads the head of an item of the major type, and refuses any other item as not what is wanted.
@@ -277,11 +277,13 @@ func (r *cborReader) bool() (bool, *InvalidError) {
 	return false, &InvalidError{Got: r.found(), Want: wantBool}
 }
 
+func (r *cborReader) lenient() bool { return r.loose }
+
 // skip counts the items that it has to pass over, so that their nesting costs nothing.
-func (r *cborReader) skip() (bool, *InvalidError) {
-	for items := 1; r.lenient && items > 0; items-- {
+func (r *cborReader) skip() *InvalidError {
+	for items := 1; items > 0; items-- {
 		if r.pos == len(r.data) {
-			return false, cutOff("a value")
+			return cutOff("a value")
 		}
 		major := r.data[r.pos] >> 5
 		n, size := r.peek(major)
@@ -289,9 +291,9 @@ func (r *cborReader) skip() (bool, *InvalidError) {
 		rest := uint64(len(r.data) - r.pos)
 		switch {
 		case size == 0:
-			return false, &InvalidError{Got: r.found(), Want: "a value"}
+			return &InvalidError{Got: r.found(), Want: "a value"}
 		case n > rest && major >= majorBytes && major <= majorMap:
-			return false, cutOff("a value")
+			return cutOff("a value")
 		case major == majorBytes, major == majorText:
 			r.pos += int(n)
 		case major == majorArray:
@@ -302,7 +304,7 @@ func (r *cborReader) skip() (bool, *InvalidError) {
 			items++
 		}
 	}
-	return r.lenient, nil
+	return nil
 }
 
 func (r *cborReader) end() *InvalidError {

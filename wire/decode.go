@@ -27,8 +27,8 @@ type reader interface {
 	uint(max uint64) (uint64, *InvalidError) // 0..max, in JSON a number
 	int() (int64, *InvalidError)             // 64 bits
 	bool() (bool, *InvalidError)
-	// skip passes over the next item, whatever it is. It returns false when the reader is strict, and has then read nothing.
-	skip() (bool, *InvalidError)
+	lenient() bool       // what is unknown may be there
+	skip() *InvalidError // passes over the next item, whatever it is
 	// end tells whether the message ends here.
 	end() *InvalidError
 }
@@ -112,6 +112,10 @@ func (p *plan) decodeEnum(r reader, v reflect.Value) *InvalidError {
 			return nil
 		}
 	}
+	if r.lenient() {
+		v.SetString(string(text))
+		return nil
+	}
 	return &InvalidError{Got: string(text), Want: p.want()}
 }
 
@@ -189,10 +193,11 @@ func (p *plan) decodeObject(r reader, v reflect.Value) *InvalidError {
 		}
 		i, unknown := p.find(name, guess)
 		if unknown != nil {
-			if skipped, err := r.skip(); err != nil {
-				return err
-			} else if !skipped {
+			if !r.lenient() {
 				return unknown
+			}
+			if err := r.skip(); err != nil {
+				return err
 			}
 			continue
 		}

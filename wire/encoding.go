@@ -64,8 +64,8 @@ func DetectEncoding(contentType string, payload []byte) (Encoding, error) {
 // absent are left as they are. An empty payload is the empty map. Any error is an [*InvalidError]; v is then half filled.
 func Unmarshal(enc Encoding, data []byte, v any) error { return unmarshal(enc, data, v, false) }
 
-// UnmarshalLenient is [Unmarshal] for what the service has written: it passes over fields that it does not know, since the service
-// may be of a later version.
+// UnmarshalLenient is [Unmarshal] for what the service has written, which may be of a later version: it passes over fields that it
+// does not know, and takes any text for the value of an enumeration, of which Valid tells whether this version has it.
 func UnmarshalLenient(enc Encoding, data []byte, v any) error { return unmarshal(enc, data, v, true) }
 
 func unmarshal(enc Encoding, data []byte, v any, lenient bool) error {

@@ -26,14 +26,14 @@ const (
 type jsonReader struct {
 	dec     *jsontext.Decoder
 	scratch []byte // the last text that held an escape
-	lenient bool   // skips what nobody asked for
+	loose   bool   // see lenient
 }
 
 func newJSONReader(data []byte, lenient bool) *jsonReader {
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
-	return &jsonReader{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), lenient: lenient}
+	return &jsonReader{dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), loose: lenient}
 }
 
 // value reads the next item, which must be of the kind, as it is written.
@@ -259,14 +259,13 @@ func (r *jsonReader) bool() (bool, *InvalidError) {
 	return false, r.token('f', wantBool)
 }
 
-func (r *jsonReader) skip() (bool, *InvalidError) {
-	if !r.lenient {
-		return false, nil
-	}
+func (r *jsonReader) lenient() bool { return r.loose }
+
+func (r *jsonReader) skip() *InvalidError {
 	if err := r.dec.SkipValue(); err != nil {
-		return false, malformed(err)
+		return malformed(err)
 	}
-	return true, nil
+	return nil
 }
 
 func (r *jsonReader) end() *InvalidError {

@@ -45,6 +45,19 @@ func TestLenientPassesOverUnknownFields(t *testing.T) {
 	}
 }
 
+func TestLenientTakesUnknownValuesOfEnumerations(t *testing.T) {
+	t.Parallel()
+	for enc, text := range map[wire.Encoding]string{wire.CBOR: "\xa1dkinddlost", wire.JSON: `{"kind":"lost"}`} {
+		var got wire.LeaseReleaseReply
+		if err := wire.UnmarshalLenient(enc, []byte(text), &got); err != nil || got.Kind != "lost" || got.Kind.Valid() {
+			t.Errorf("%v: got %q, valid %v, %v; want lost, which is not valid", enc, got.Kind, got.Kind.Valid(), err)
+		}
+		if err := wire.Unmarshal(enc, []byte(text), new(wire.LeaseReleaseReply)); err == nil {
+			t.Errorf("%v: the strict reader took a value that the protocol does not have", enc)
+		}
+	}
+}
+
 func TestLenientRefusesWhatIsNoMessage(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
