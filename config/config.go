@@ -11,6 +11,9 @@ type Config struct {
 	Embedded
 	// HTTP is the address of the HTTP listener, "host:port", or [Off].
 	HTTP string `name:"http" default:"127.0.0.1:8280" env:"ZLINK_HTTP" help:"Address of /healthz, /readyz and /metrics; port 0 takes a free one, 'off' turns it off."`
+	// OwnerSubjects takes requests that act for an owner on the subjects of that owner only. The protocol calls it
+	// security.ownerSubjects.
+	OwnerSubjects bool `env:"ZLINK_OWNER_SUBJECTS" help:"Take what acts for an owner on PREFIX.as.OWNER.> only, so that NATS permissions bind users to owners (the protocol's security.ownerSubjects)."`
 	// RequestTimeout bounds a request that carries no deadline of its own; at least 1 ms.
 	RequestTimeout time.Duration `default:"10s" env:"ZLINK_REQUEST_TIMEOUT" help:"Time for a request that has no deadline of its own."`
 	// ChangesRetention is how long changes are kept for consumers that resume; at least 1 s.

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,33 @@ func TestFlagWinsOverEnvironmentOverFileOverDefault(t *testing.T) {
 	}
 }
 
+// Not parallel: it sets environment variables.
+func TestOwnerSubjectsAreTurnedOnAnywhere(t *testing.T) {
+	on, off := writeFile(t, "owner-subjects: true\n"), writeFile(t, "owner-subjects: false\n")
+	for _, row := range []struct {
+		env  string
+		args []string
+		want bool
+	}{
+		{"", nil, false},
+		{"", []string{"--owner-subjects"}, true},
+		{"", []string{"--config", on}, true},
+		{"", []string{"--config", off}, false},
+		{"true", nil, true},
+		{"false", []string{"--config", on}, false},
+	} {
+		t.Run(fmt.Sprint(row.env, row.args), func(t *testing.T) {
+			if row.env != "" {
+				t.Setenv("ZLINK_OWNER_SUBJECTS", row.env)
+			}
+			c, err := parse(t, row.args...)
+			if err != nil || c.OwnerSubjects != row.want {
+				t.Errorf("got %t, %v, want %t", c != nil && c.OwnerSubjects, err, row.want)
+			}
+		})
+	}
+}
+
 func TestFileKeepsTextAsWritten(t *testing.T) {
 	t.Parallel()
 	c, err := parse(t, "--config", writeFile(t, "# a comment\nuser: 'n7'\npassword: 0123\ncontext: null\nserver: |-\n  nats://a:1\n"))
@@ -195,6 +223,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"certificate without its key":   {[]string{"--tlscert=c.pem"}, "tlskey"},
 		"key without its certificate":   {[]string{"--tlskey=k.pem"}, "tlscert"},
 		"JetStream domain of two words": {[]string{"--js-domain=a.b"}, "js-domain"},
+		"inbox prefix with a wildcard":  {[]string{"--inbox-prefix=_INBOX.>"}, "inbox-prefix"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,6 +26,8 @@ type Connection struct {
 	TLSKey string `name:"tlskey" type:"path" env:"ZLINK_TLSKEY,NATS_KEY" placeholder:"FILE" help:"Private key of the TLS client certificate."`
 	// TLSCA is the path of the certificates to trust, in PEM; empty means the system's.
 	TLSCA string `name:"tlsca" type:"path" env:"ZLINK_TLSCA,NATS_CA" placeholder:"FILE" help:"TLS certificate authorities to trust."`
+	// InboxPrefix begins the subjects of replies; empty means "_INBOX".
+	InboxPrefix string `env:"ZLINK_INBOX_PREFIX,NATS_INBOX_PREFIX" placeholder:"PREFIX" help:"What the subjects of replies begin with, for users that may not subscribe to _INBOX.>."`
 	// JSDomain is the JetStream domain of the streams; empty means the server's own.
 	JSDomain string `name:"js-domain" env:"ZLINK_JS_DOMAIN,NATS_JS_DOMAIN" placeholder:"DOMAIN" help:"JetStream domain that holds the streams."`
 	// Timeout bounds the wait for the connection and for an answer; at least 1 ms.
@@ -47,6 +49,8 @@ func (c *Connection) Validate() error {
 		return &InvalidError{"tlscert", "", "the certificate of the private key"}
 	case strings.ContainsAny(c.JSDomain, ".*> \t\r\n"):
 		return &InvalidError{"js-domain", c.JSDomain, "one word without . * >"}
+	case c.InboxPrefix != "" && !isSubject(c.InboxPrefix):
+		return &InvalidError{"inbox-prefix", c.InboxPrefix, "tokens of A-Z a-z 0-9 - _ joined by dots"}
 	}
 	return atLeast("timeout", c.Timeout, time.Millisecond)
 }
@@ -67,10 +71,8 @@ func (c *Client) Validate() error {
 	if len(c.Prefix) > maxPrefix {
 		return &InvalidError{"prefix", c.Prefix, "at most 128 bytes"}
 	}
-	for token := range strings.SplitSeq(c.Prefix, ".") {
-		if !isName(token) {
-			return &InvalidError{"prefix", c.Prefix, "tokens of A-Z a-z 0-9 - _ joined by dots"}
-		}
+	if !isSubject(c.Prefix) {
+		return &InvalidError{"prefix", c.Prefix, "tokens of A-Z a-z 0-9 - _ joined by dots"}
 	}
 	return nil
 }

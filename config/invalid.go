@@ -51,3 +51,13 @@ func isName(text string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return text != "" && strings.Trim(text, letters) == ""
 }
+
+// isSubject tells whether text is names joined by single dots.
+func isSubject(text string) bool {
+	for token := range strings.SplitSeq(text, ".") {
+		if !isName(token) {
+			return false
+		}
+	}
+	return true
+}

@@ -41,7 +41,7 @@ func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req
 	plan func(kvstore.View, *Bound), rule func(*kvstore.Tx, *Bound) (*Reply, error), n commits,
 ) *endpoint {
 	local := func(ctx context.Context, s *Service, r *request, o kvstore.UpdateOptions) (result, error) {
-		req, err := decode(r, validate)
+		req, err := decodeWrite(s, r, validate)
 		if err != nil {
 			return result{}, err
 		}
@@ -58,6 +58,9 @@ func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req
 			}
 			var reply *Reply
 			revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+				if err := s.mayActForRow(r, tx, req); err != nil {
+					return err
+				}
 				reply, err = rule(tx, bound)
 				return err
 			}))

@@ -36,6 +36,9 @@ func TestServiceIsFoundByTheFramework(t *testing.T) {
 		if e.Subject != subjects.DefaultPrefix.Operation(op) || e.QueueGroup == "" {
 			t.Errorf("endpoint %+v", e)
 		}
+		if want := subjects.DefaultPrefix.AsWildcard(op); e.Metadata["owner_subject"] != want {
+			t.Errorf("owner subject of %s: got %q, want %q", e.Name, e.Metadata["owner_subject"], want)
+		}
 		served[e.Name] = true
 	}
 	if !served["lease-claim"] || len(served) != len(f.Counters().Operations) {

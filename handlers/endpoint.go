@@ -56,13 +56,16 @@ func writeBound[Req, Reply any](op subjects.Operation, validate func(*Req) error
 	bind func(*Req) func(*kvstore.Tx) (*Reply, error),
 ) *endpoint {
 	local := func(ctx context.Context, s *Service, r *request, o kvstore.UpdateOptions) (result, error) {
-		req, err := decode(r, validate)
+		req, err := decodeWrite(s, r, validate)
 		if err != nil {
 			return result{}, err
 		}
 		rule := bind(req)
 		var reply *Reply
 		revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+			if err := s.mayActForRow(r, tx, req); err != nil {
+				return err
+			}
 			reply, err = rule(tx)
 			return err
 		}))

@@ -61,7 +61,7 @@ func TestEveryErrorHasOneCode(t *testing.T) {
 			f.call(subjects.StatusGet, "{}", nil).refused(c.code, "")
 		})
 	}
-	// Invalid arguments have tests of their own; no operation is forbidden to anyone.
+	// Invalid arguments, and what is forbidden, have tests of their own.
 	for _, c := range []wire.Code{
 		wire.CodeDeadlineExceeded, wire.CodeScanExpired, wire.CodeTooLarge, wire.CodeOverloaded, wire.CodeInternal,
 		wire.CodeDataLost, wire.CodeUnavailable, wire.CodeOutcomeUnknown,

@@ -15,7 +15,10 @@ import (
 // errStopping is how a request ends that the instance gives up because it stops.
 var errStopping = context.Canceled
 
-// refusals pairs the sentinels of the store with the protocol's codes. The first that an error matches counts: an unknown
+// errForbidden is how a request ends that acts for an owner for whom it may not.
+var errForbidden = errors.New("not for this caller")
+
+// refusals pairs the sentinels with the protocol's codes. The first that an error matches counts: an unknown
 // outcome wraps the cause of the doubt, which must not be taken for a promise that nothing was written. A store does not tell a
 // passed deadline from a context that was cancelled, as contexts are when the instance stops.
 var refusals = []struct {
@@ -23,6 +26,7 @@ var refusals = []struct {
 	code wire.Code
 }{
 	{kvstore.ErrUnknown, wire.CodeOutcomeUnknown},
+	{errForbidden, wire.CodeForbidden},
 	{kvstore.ErrOverloaded, wire.CodeOverloaded},
 	{kvstore.ErrScanExpired, wire.CodeScanExpired},
 	{kvstore.ErrTooLarge, wire.CodeTooLarge},

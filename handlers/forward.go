@@ -59,7 +59,7 @@ func (s *Service) forwarded(instance string, op subjects.Operation, r *request, 
 	if id != "" {
 		header[headerRequest] = []string{id}
 	}
-	return &nats.Msg{Subject: s.prefix.Instance(instance, op), Header: header, Data: r.data}
+	return &nats.Msg{Subject: r.sender.subject(s.prefix.InstancePrefix(instance), op), Header: header, Data: r.data}
 }
 
 // forward sends a read to one instance and returns its reply. It returns kvstore.ErrDeadline when the reply did not come before

@@ -47,13 +47,14 @@ func (l *Local) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.M
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	e := l.bySubject[m.Subject]
+	from, op := senderOf(l.s.prefix, m.Subject)
+	e := l.bySubject[l.s.prefix.Operation(op)]
 	if e == nil {
 		return nil, nats.ErrNoResponders
 	}
 	reply, answer := l.expect()
 	defer l.forget(reply)
-	l.s.accept(l.s.base, e, message{header: maps.Clone(m.Header), data: slices.Clone(m.Data), replyTo: reply})
+	l.s.accept(l.s.base, e, message{header: maps.Clone(m.Header), data: slices.Clone(m.Data), replyTo: reply, sender: from})
 	select {
 	case m := <-answer:
 		return m, nil

@@ -21,7 +21,7 @@ func ownerEndpoints() []*endpoint {
 // There is no telling how long another instance may need, so it gets all the time there is. It will then not be done here a
 // second time, and its commits need no request id.
 func removeAll(ctx context.Context, s *Service, r *request, o kvstore.UpdateOptions) (res result, err error) {
-	req, err := decode(r, domain.ValidateOwnerRemoveAll)
+	req, err := decodeWrite(s, r, domain.ValidateOwnerRemoveAll)
 	if err != nil {
 		return result{}, err
 	}

@@ -27,24 +27,29 @@ func onPairs(t *testing.T, test func(*testing.T, *pair)) {
 			t.Parallel()
 			if replicas == 1 {
 				node := testenv.Server(t, testenv.ServerOptions{})
-				test(t, startPair(t, replicas, node, node))
+				test(t, startPair(t, replicas, nil, node, node))
 				return
 			}
 			if testing.Short() {
 				t.Skip("starts three servers")
 			}
 			cluster := testenv.Cluster(t, replicas, testenv.ServerOptions{})
-			test(t, startPair(t, replicas, cluster.Node(0), cluster.Node(1)))
+			test(t, startPair(t, replicas, nil, cluster.Node(0), cluster.Node(1)))
 		})
 	}
 }
 
-func startPair(t *testing.T, replicas int, nodes ...*testenv.Node) *pair {
+// startPair starts one instance on each of two servers, which may be one. edit may be nil.
+func startPair(t *testing.T, replicas int, edit func(*handlers.Options), nodes ...*testenv.Node) *pair {
 	t.Helper()
 	p := &pair{fixture: &fixture{t: t, node: nodes[0], client: nodes[0].Connect(t), log: new(logs)}}
 	for i, id := range pairIDs {
 		p.stores[i] = openStore(t, nodes[i], id, func(o *jetkv.Options) { o.Replicas = replicas })
-		s := p.serve(id, p.stores[i], func(o *handlers.Options) { o.Conn = nodes[i].Connect(t) })
+		s := p.serve(id, p.stores[i], func(o *handlers.Options) {
+			if o.Conn = nodes[i].Connect(t); edit != nil {
+				edit(o)
+			}
+		})
 		if i == 0 {
 			p.Service = s
 		}

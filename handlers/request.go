@@ -24,6 +24,7 @@ type message struct {
 	data    []byte
 	replyTo string // empty when nobody waits for the answer
 	direct  bool   // arrived on the subject of this instance alone, so it is not forwarded again
+	sender  sender // on whose subject it arrived
 }
 
 // request is a message whose headers were understood.

@@ -44,6 +44,8 @@ type Options struct {
 	// InstanceID is the id of this instance, 1..255 bytes, the same as the store's: requests for [kvstore.Store.Writer] of another
 	// instance are sent to that id.
 	InstanceID string
+	// OwnerSubjects says that a request that acts for an owner is taken on the subjects of that owner only.
+	OwnerSubjects bool
 	// Version of the program, a semantic version; empty is 0.0.0.
 	Version string
 	// Logger hears of bugs, of damaged data and of the connection's errors; nil is [slog.Default].
@@ -66,6 +68,7 @@ type Service struct {
 	store          kvstore.Store
 	prefix         subjects.Prefix
 	instanceID     string
+	ownerSubjects  bool
 	version        string
 	log            *slog.Logger
 	requestTimeout time.Duration
@@ -79,9 +82,9 @@ type Service struct {
 	awaiting  awaiting
 	relays    relays
 	micro     micro.Service
-	own       *nats.Subscription
-	base      context.Context    // of all requests: what waits for an object has none of its own
-	cancel    context.CancelFunc // ends base, and so what is in flight
+	subs      []*nats.Subscription // for the subjects of owners and of this instance
+	base      context.Context      // of all requests: what waits for an object has none of its own
+	cancel    context.CancelFunc   // ends base, and so what is in flight
 	stopOnce  sync.Once
 	stopErr   error // guarded by stopOnce
 }
@@ -113,7 +116,7 @@ type outlet interface {
 
 func newService(o Options, out outlet) (*Service, error) {
 	s := &Service{
-		conn: o.Conn, out: out, store: o.Store, instanceID: o.InstanceID, log: o.Logger,
+		conn: o.Conn, out: out, store: o.Store, instanceID: o.InstanceID, ownerSubjects: o.OwnerSubjects, log: o.Logger,
 		prefix:         or(o.Prefix, subjects.DefaultPrefix),
 		version:        or(o.Version, "0.0.0"),
 		gate:           newGate(or(o.MaxPending, DefaultMaxPending)),
@@ -188,7 +191,7 @@ func (s *Service) subscribe(ctx, base context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.micro.Stop())
-			for _, sub := range []*nats.Subscription{s.own, s.relays.sub} {
+			for _, sub := range append(s.subs, s.relays.sub) {
 				if sub != nil {
 					err = errors.Join(err, sub.Unsubscribe())
 				}
@@ -201,14 +204,20 @@ func (s *Service) subscribe(ctx, base context.Context) (err error) {
 	if err := s.addEndpoints(base); err != nil {
 		return err
 	}
-	s.own, err = s.conn.Subscribe(s.prefix.Instance(s.instanceID, ">"), func(m *nats.Msg) {
-		if e := bySubject[m.Subject]; e != nil {
-			s.accept(base, e, message{header: m.Header, data: m.Data, replyTo: m.Reply, direct: true})
+	if err := s.subscribeOwners(base); err != nil {
+		return err
+	}
+	own := s.prefix.InstancePrefix(s.instanceID)
+	sub, err := s.conn.Subscribe(own.Operation(">"), func(m *nats.Msg) {
+		from, op := senderOf(own, m.Subject)
+		if e := bySubject[own.Operation(op)]; e != nil {
+			s.accept(base, e, message{header: m.Header, data: m.Data, replyTo: m.Reply, direct: true, sender: from})
 		}
 	})
 	if err != nil {
 		return err
 	}
+	s.subs = append(s.subs, sub)
 	return s.flush(ctx)
 }
 
@@ -225,7 +234,9 @@ func (s *Service) addEndpoints(base context.Context) error {
 			}),
 			micro.WithEndpointSubject(e.op.Verb()),
 			micro.WithEndpointPendingLimits(-1, maxPendingBytes),
-			micro.WithEndpointMetadata(map[string]string{"operation": string(e.op), "request_schema": e.schema}))
+			micro.WithEndpointMetadata(map[string]string{
+				"operation": string(e.op), "owner_subject": s.prefix.AsWildcard(e.op), "request_schema": e.schema,
+			}))
 		if err != nil {
 			return err
 		}
@@ -264,7 +275,11 @@ func (s *Service) Stop(ctx context.Context) error {
 }
 
 func (s *Service) stop(ctx context.Context) error {
-	err := errors.Join(s.micro.Stop(), s.own.Drain(), s.drain(ctx))
+	err := s.micro.Stop()
+	for _, sub := range s.subs {
+		err = errors.Join(err, sub.Drain())
+	}
+	err = errors.Join(err, s.drain(ctx))
 	s.awaiting.close(s)
 	s.gate.close()
 	select {

@@ -13,7 +13,9 @@
 // # Subjects
 //
 //	<prefix>.<group>.<operation>                      a request to any instance
+//	<prefix>.as.<owner id>.<group>.<operation>        the same, acting for one owner
 //	<prefix>.instance.<instance id>.<group>.<op>      a request to one instance alone
+//	<prefix>.instance.<instance id>.as.<owner>.<...>  the same, acting for one owner
 //	<prefix>.changes.<kind>.<scope>.<id>              a committed change
 //
 // # Keys

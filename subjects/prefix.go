@@ -46,5 +46,10 @@ func (p Prefix) Operation(op Operation) string { return string(p) + "." + string
 // Instance returns the subject of requests for op that only the named instance answers:
 // "<prefix>.instance.<instance id>.<group>.<verb>". The id may be any text.
 func (p Prefix) Instance(instanceID string, op Operation) string {
-	return string(p) + ".instance." + EncodeToken(instanceID) + "." + string(op)
+	return p.InstancePrefix(instanceID).Operation(op)
+}
+
+// InstancePrefix returns what the subjects begin with that only the named instance answers on.
+func (p Prefix) InstancePrefix(instanceID string) Prefix {
+	return p + ".instance." + Prefix(EncodeToken(instanceID))
 }

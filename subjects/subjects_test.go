@@ -54,6 +54,9 @@ func TestPrefixSubjects(t *testing.T) {
 		"group":            {p.Group("lease"), "zlink.v1.lease"},
 		"operation":        {p.Operation(subjects.LeaseClaim), "zlink.v1.lease.claim"},
 		"instance":         {p.Instance("a.b", subjects.StatusGet), "zlink.v1.instance.a=2Eb.status.get"},
+		"owner":            {p.As("n 1.*", subjects.LeaseRenew), "zlink.v1.as.n=201=2E=2A.lease.renew"},
+		"all owners":       {p.AsWildcard(subjects.LeaseRenew), "zlink.v1.as.*.lease.renew"},
+		"owner, instance":  {p.InstancePrefix("a").As("b", subjects.LeaseRenew), "zlink.v1.instance.a.as.b.lease.renew"},
 		"change":           {p.Change(subjects.ChangeMeshNode, "play", "n:1"), "zlink.v1.changes.mesh-node.play.n=3A1"},
 		"all changes":      {p.ChangesWildcard("", "", ""), "zlink.v1.changes.*.*.*"},
 		"changes of kind":  {p.ChangesWildcard(subjects.ChangeSpot, "", ""), "zlink.v1.changes.spot.*.*"},
@@ -117,6 +120,56 @@ func TestParseChangeRefuses(t *testing.T) {
 			t.Errorf("%s: ParseChange(%q) = %+v, want an error", why, subject, got)
 		}
 	}
+}
+
+func TestParseAs(t *testing.T) {
+	t.Parallel()
+	for _, p := range []subjects.Prefix{subjects.DefaultPrefix, subjects.DefaultPrefix.InstancePrefix("a.b")} {
+		for _, want := range []string{"a", "node 1", "a.b", "*", ">", "\xff\x00", "=", "", strings.Repeat(".", 255)} {
+			for _, op := range subjects.Operations() {
+				owner, got, err := p.ParseAs(p.As(want, op))
+				if owner != want || got != op || err != nil {
+					t.Errorf("ParseAs of %s for %q = %q, %q, %v", op, want, owner, got, err)
+				}
+			}
+		}
+	}
+}
+
+func TestParseAsRefuses(t *testing.T) {
+	t.Parallel()
+	for why, subject := range map[string]string{
+		"another prefix":             "other.as.a.lease.claim",
+		"the plain subject":          "zlink.v1.lease.claim",
+		"an instance's":              "zlink.v1.instance.x.as.a.lease.claim",
+		"unknown operation":          "zlink.v1.as.a.lease.steal",
+		"no operation":               "zlink.v1.as.a",
+		"more tokens":                "zlink.v1.as.a.lease.claim.x",
+		"no owner":                   "zlink.v1.as.lease.claim",
+		"owner is a wildcard":        "zlink.v1.as.*.lease.claim",
+		"owner is an empty token":    "zlink.v1.as..lease.claim",
+		"owner is escaped otherwise": "zlink.v1.as.=61.lease.claim",
+	} {
+		if owner, op, err := subjects.DefaultPrefix.ParseAs(subject); err == nil {
+			t.Errorf("%s: ParseAs(%q) = %q, %q, want an error", why, subject, owner, op)
+		}
+	}
+}
+
+func FuzzParseAs(f *testing.F) {
+	const p = subjects.DefaultPrefix
+	f.Add("zlink.v1.as.a.lease.claim")
+	f.Add("zlink.v1.as.=.status.get")
+	f.Add("zlink.v1.as.a=2Eb.object.reserve")
+	f.Fuzz(func(t *testing.T, subject string) {
+		owner, op, err := p.ParseAs(subject)
+		if err != nil {
+			return
+		}
+		if got := p.As(owner, op); got != subject {
+			t.Fatalf("ParseAs(%q) = %q, %q, which is written %q", subject, owner, op, got)
+		}
+	})
 }
 
 func FuzzParseChange(f *testing.F) {

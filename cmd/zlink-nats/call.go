@@ -18,6 +18,7 @@ import (
 // callCmd is the command call.
 type callCmd struct {
 	config.Client
+	As        string `placeholder:"OWNER" help:"Send the request on the subjects of this owner: it can then act for no other, and where owner subjects are on, for no owner without it."`
 	Operation string `arg:"" help:"Operation, such as lease.claim."`
 	Request   string `arg:"" optional:"" default:"{}" name:"json" help:"Request as JSON; - reads it from stdin."`
 }
@@ -28,6 +29,10 @@ func (*callCmd) Help() string {
 
     zlink-nats call lease.claim '{"ownerId":"a","leaseTtlMs":15000}'
     echo '{"ownerId":"a"}' | zlink-nats call lease.read -
+
+Renew it as its owner, where the service runs with --owner-subjects:
+
+    zlink-nats call --as a lease.renew '{"token":{"ownerId":"a","leaseGeneration":"1"},"leaseTtlMs":15000}'
 
 An error reply goes to stderr as "code: message (field)", and the command exits with 1.`
 }
@@ -49,11 +54,19 @@ func (c *callCmd) Run() error {
 		return err
 	}
 	defer l.Close()
-	reply, err := exchange(l, &c.Client, op, request)
+	reply, err := exchangeOn(l, &c.Client, op, c.subject(op), request)
 	if err != nil {
 		return err
 	}
 	return printJSON(reply)
+}
+
+// subject is where the request goes.
+func (c *callCmd) subject(op subjects.Operation) string {
+	if c.As != "" {
+		return subjects.Prefix(c.Prefix).As(c.As, op)
+	}
+	return subjects.Prefix(c.Prefix).Operation(op)
 }
 
 // findOperation returns the operation of that name, or names that are near.
@@ -71,7 +84,12 @@ func findOperation(name string) (subjects.Operation, error) {
 // exchange sends one request in JSON and returns the reply. An error reply is
 // returned as an error.
 func exchange(l *link, c *config.Client, op subjects.Operation, request []byte) ([]byte, error) {
-	m := nats.NewMsg(subjects.Prefix(c.Prefix).Operation(op))
+	return exchangeOn(l, c, op, subjects.Prefix(c.Prefix).Operation(op), request)
+}
+
+// exchangeOn is exchange on a subject on which the operation is taken.
+func exchangeOn(l *link, c *config.Client, op subjects.Operation, subject string, request []byte) ([]byte, error) {
+	m := nats.NewMsg(subject)
 	m.Data = request
 	m.Header.Set(wire.HeaderContentType, wire.JSON.ContentType())
 	reply, err := l.RequestMsg(m, c.Timeout)

@@ -70,6 +70,9 @@ func connectOptions(c *config.Connection) ([]nats.Option, error) {
 		}
 		opts = append(opts, nkey)
 	}
+	if c.InboxPrefix != "" {
+		opts = append(opts, nats.CustomInboxPrefix(c.InboxPrefix))
+	}
 	if c.TLSCert != "" {
 		opts = append(opts, nats.ClientCert(c.TLSCert, c.TLSKey))
 	}

@@ -135,6 +135,7 @@ func (i *instance) start(ctx context.Context) error {
 		Store:          i.store,
 		Prefix:         subjects.Prefix(i.config.Prefix),
 		InstanceID:     i.id,
+		OwnerSubjects:  i.config.OwnerSubjects,
 		Version:        ownBuild().Version,
 		Logger:         i.log,
 		RequestTimeout: i.config.RequestTimeout,
