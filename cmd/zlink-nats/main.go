@@ -30,6 +30,7 @@ type cli struct {
 	Explain  explainCmd  `cmd:"" help:"Tell where an object is, why it can be used or not, and what happened to it."`
 	Bench    benchCmd    `cmd:"" help:"Measure how fast a deployment is."`
 	Status   statusCmd   `cmd:"" help:"Show how an instance of the service is."`
+	Ready    readyCmd    `cmd:"" help:"Ask one instance over HTTP whether it is ready; for health checks without a shell."`
 	Doctor   doctorCmd   `cmd:"" help:"Check server, limits, streams, permissions and clock, and say how to mend them."`
 	Version  versionCmd  `cmd:"" help:"Show the version of the program and of what it is built with."`
 }
