@@ -97,8 +97,8 @@ func (c *doctorCmd) checkPermissions(l *link) finding {
 	for _, try := range tries {
 		if err := permitted(l, c.Timeout, try); err != nil {
 			f.State, f.Detail = stateFail, err.Error()
-			f.Mend = fmt.Sprintf("let the service's user publish and subscribe to %s.>, $KV.%s.>, %s> and _INBOX.>; its clients need no more than %s.> and _INBOX.>",
-				c.Prefix, c.Bucket, l.api(), c.Prefix)
+			f.Mend = fmt.Sprintf("let the service's user publish and subscribe to %s.>, $KV.%s.>, %s> and _INBOX.>; give the users of its clients less, as deploy/nats/accounts.conf does, and run this with --operator as one of them",
+				c.Prefix, c.Bucket, l.api())
 			return f
 		}
 	}

@@ -20,7 +20,8 @@ import (
 type doctorCmd struct {
 	config.Client
 	config.Store
-	JSON bool `name:"json" help:"Print JSON instead of text."`
+	Operator bool `help:"Check as a user who is not the service's: leave out what that one alone may try, permissions and atomic batches."`
+	JSON     bool `name:"json" help:"Print JSON instead of text."`
 }
 
 // Help is shown with --help.
@@ -33,7 +34,7 @@ Check before the first start whether a server will do:
 
     zlink-nats doctor --server nats://127.0.0.1:4222 --replicas 3
 
-Give the connection, bucket, prefix and replicas that serve is given: the permissions checked are those of the user who connects. The command exits with 1 when something fails. It changes nothing.`
+Give the connection, bucket, prefix and replicas that serve is given: the permissions checked are those of the user who connects. With --operator they are left out, for users who are not the service's. The command exits with 1 when something fails. It changes nothing.`
 }
 
 // state is how a check ended.
@@ -90,13 +91,21 @@ func (c *doctorCmd) examine(ctx context.Context) []finding {
 	}
 	findings = append(findings, finding{Name: "JetStream", State: stateOK, Detail: "on"})
 	findings = append(findings, c.checkStore(ctx, l)...)
-	return append(findings, checkPages(l), c.checkConsumers(ctx, js), c.checkChanges(ctx, js), c.checkPermissions(l), c.checkService(l))
+	findings = append(findings, checkPages(l), c.checkConsumers(ctx, js), c.checkChanges(ctx, js))
+	if !c.Operator {
+		findings = append(findings, c.checkPermissions(l))
+	}
+	return append(findings, c.checkService(l))
 }
 
 // checkStore asks the store what it thinks of the server and the bucket.
 func (c *doctorCmd) checkStore(ctx context.Context, l *link) []finding {
+	check := jetkv.Check
+	if c.Operator {
+		check = jetkv.Inspect
+	}
 	var findings []finding
-	for _, f := range jetkv.Check(ctx, l.Conn, jetkv.Options{
+	for _, f := range check(ctx, l.Conn, jetkv.Options{
 		Conn: l.Conn, JSDomain: l.domain, Bucket: c.Bucket, Replicas: c.Replicas, HistoryFrom: c.published(ctx, l),
 		Schema: domain.Schema(), Logger: slog.New(slog.DiscardHandler),
 	}) {

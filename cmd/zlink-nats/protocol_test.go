@@ -57,11 +57,13 @@ var dialects = []dialect{
 	}},
 }
 
-// connectToProgram starts the built program and connects a plain NATS client to it.
-func connectToProgram(t *testing.T) *nats.Conn {
+// startProgram starts the built program with flags and variables besides, and returns the URL of its NATS server. It ends with the
+// test.
+func startProgram(t *testing.T, env []string, flags ...string) string {
 	t.Helper()
-	serve := exec.CommandContext(t.Context(), "zlink-nats", "serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", t.TempDir(), "--sync", "2m")
-	serve.Env = []string{"PATH=" + os.Getenv("PATH")}
+	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", t.TempDir(), "--sync", "2m"}, flags...)
+	serve := exec.CommandContext(t.Context(), "zlink-nats", args...)
+	serve.Env = append(env, "PATH="+os.Getenv("PATH"))
 	serve.Cancel = func() error { return serve.Process.Signal(syscall.SIGTERM) }
 	serve.WaitDelay = patience
 	out, err := serve.StdoutPipe()
@@ -76,7 +78,13 @@ func connectToProgram(t *testing.T) *nats.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(strings.TrimSpace(strings.TrimPrefix(line, "ready ")))
+	return strings.TrimSpace(strings.TrimPrefix(line, "ready "))
+}
+
+// connectToProgram starts the built program and connects a plain NATS client to it.
+func connectToProgram(t *testing.T) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(startProgram(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

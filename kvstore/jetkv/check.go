@@ -24,17 +24,33 @@ type Finding struct {
 // less well, without changing anything. It goes on after a finding that is not
 // OK as far as the rest can still be looked at.
 func Check(ctx context.Context, nc *nats.Conn, o Options) []Finding {
+	found, s := inspect(ctx, nc, o)
+	if s != nil {
+		found = append(found, s.checkBatch(ctx))
+	}
+	return found
+}
+
+// Inspect is Check for a user who may not write: it leaves out what can only be
+// found by trying to.
+func Inspect(ctx context.Context, nc *nats.Conn, o Options) []Finding {
+	found, _ := inspect(ctx, nc, o)
+	return found
+}
+
+// inspect returns the store if its bucket is there.
+func inspect(ctx context.Context, nc *nats.Conn, o Options) ([]Finding, *Store) {
 	o.Conn = nc
 	s, err := newStore(o)
 	if err != nil {
-		return []Finding{failing("JetStream", err.Error(), "check --js-domain")}
+		return []Finding{failing("JetStream", err.Error(), "check --js-domain")}, nil
 	}
 	found := []Finding{checkServer(nc), checkPayload(nc)}
 	in, err := s.info(ctx)
 	if err != nil {
-		return append(found, s.checkUnreachable(ctx, err))
+		return append(found, s.checkUnreachable(ctx, err)), nil
 	}
-	return append(found, s.checkBucket(in.Config), s.checkClock(), s.checkBatch(ctx))
+	return append(found, s.checkBucket(in.Config), s.checkClock()), s
 }
 
 func fine(name, detail string) Finding { return Finding{Name: name, OK: true, Detail: detail} }
