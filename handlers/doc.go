@@ -23,6 +23,13 @@
 // arrived: whoever carries it out decodes it. Both then use one request id, which the store lets through
 // once. A continuation token goes to the instance that keeps the snapshot. A request that was forwarded is never forwarded again.
 //
+// # Owners
+//
+// Every operation is also taken on the subjects of owners, where a request may act for that owner only; with
+// [Options.OwnerSubjects] it may act for an owner nowhere else. Package domain says for whom a request acts: by what it says,
+// before anything is read, or by the row that it is about, inside the transaction. A request that is handed to another instance
+// goes to the same owner's subject of that instance.
+//
 // # Guarantees
 //
 //   - A refused request wrote nothing, except as its code says (outcomeUnknown).

@@ -53,7 +53,7 @@ func Cluster(t testing.TB, n int, o ServerOptions) *Nodes {
 // newCluster sets up the servers without starting them.
 func newCluster(t testing.TB, n int, o ServerOptions) *Nodes {
 	t.Helper()
-	addresses := freeAddresses(t, 2*n)
+	addresses := FreeAddresses(t, 2*n)
 	clients, routes := addresses[:n], addresses[n:]
 	c := &Nodes{t: t}
 	for i := range n {

@@ -54,7 +54,7 @@ type Node struct {
 func Server(t testing.TB, o ServerOptions) *Node {
 	t.Helper()
 	for range startAttempts {
-		n := newNode(t, o, "alone", freeAddresses(t, 1)[0])
+		n := newNode(t, o, "alone", FreeAddresses(t, 1)[0])
 		err := n.start()
 		if err == nil {
 			return n

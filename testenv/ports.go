@@ -18,8 +18,9 @@ const (
 	startAttempts = 10
 )
 
-// freeAddresses picks n different loopback addresses that nothing listens on.
-func freeAddresses(t testing.TB, n int) []string {
+// FreeAddresses picks n different loopback addresses that nothing listens on, for servers that this package does not start. By
+// the time one listens there, another process may do so.
+func FreeAddresses(t testing.TB, n int) []string {
 	t.Helper()
 	list := make([]string, 0, n)
 	for len(list) < n {
