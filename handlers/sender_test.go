@@ -395,6 +395,28 @@ func TestRelayKeepsTheSubjectsOwner(t *testing.T) {
 	}
 }
 
+// TestOwnerSubjectsWithoutNATS: a service in the process has the same rules.
+func TestOwnerSubjectsWithoutNATS(t *testing.T) {
+	t.Parallel()
+	f := start(t, nil)
+	l, err := handlers.NewLocal(handlers.Options{Store: f.store, InstanceID: "local", OwnerSubjects: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const p = subjects.DefaultPrefix
+	for _, c := range []struct{ subject, code string }{
+		{p.Operation("lease.claim"), "403"},
+		{p.As("b", "lease.claim"), "403"},
+		{p.As("a", "lease.claim"), ""},
+	} {
+		reply, err := l.RequestMsgWithContext(t.Context(), request(c.subject, []byte(claimA), nil))
+		if err != nil || reply.Header.Get(wire.HeaderErrorCode) != c.code {
+			t.Errorf("%s: %+v, %v, want code %q", c.subject, reply, err, c.code)
+		}
+	}
+}
+
 // TestOwnerSubjectsOfPairs: what one of two instances relays to the other keeps its owner, whichever of them writes.
 func TestOwnerSubjectsOfPairs(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,8 @@ type Options struct {
 	Encoding wire.Encoding
 	// Retention is how long changes are kept; 0 is the default of the feed.
 	Retention time.Duration
+	// OwnerSubjects is that of [handlers.Options].
+	OwnerSubjects bool
 	// RequestTimeout, AwaitTimeout and ForwardTimeout are those of [handlers.Options].
 	RequestTimeout, AwaitTimeout, ForwardTimeout time.Duration
 	Logger                                       *slog.Logger
@@ -123,6 +125,7 @@ func (i *Instance) Serve(ctx context.Context) (err error) {
 	}
 	i.Service, err = handlers.Start(ctx, handlers.Options{
 		Conn: i.o.Conn, Store: i.Store, Prefix: i.o.Prefix, InstanceID: i.o.ID, Version: i.o.Version, Logger: i.o.Logger,
+		OwnerSubjects:  i.o.OwnerSubjects,
 		RequestTimeout: i.o.RequestTimeout, AwaitTimeout: i.o.AwaitTimeout, ForwardTimeout: i.o.ForwardTimeout,
 	})
 	return err
