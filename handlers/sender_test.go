@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -94,9 +95,7 @@ func actions() []acting {
 			acting{subjects.Operation(l.group + ".remove"), "", "a", fields(func(w *acted) object {
 				w.storeRow(l, "x", payload(w.t, w.a))
 				request := object{"owner": token(w.a)}
-				for name, value := range l.key {
-					request[name] = value
-				}
+				maps.Copy(request, l.key)
 				return request
 			})})
 	}

@@ -241,7 +241,7 @@ func TestImage(t *testing.T) {
 	isStatic(t, program)
 
 	var env []string
-	for _, pair := range strings.Fields(strings.Join(dockerfile(t, "ENV"), " ")) {
+	for pair := range strings.FieldsSeq(strings.Join(dockerfile(t, "ENV"), " ")) {
 		pair = strings.Replace(pair, "/data", filepath.Join(dir, "data"), 1)
 		pair = regexp.MustCompile(`0\.0\.0\.0:\d+`).ReplaceAllString(pair, "127.0.0.1:0")
 		env = append(env, pair)
