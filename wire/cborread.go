@@ -36,11 +36,11 @@ const emptyMap = majorMap << 5
 // cborReader reads the part of CBOR that the protocol uses. The CBOR library at hand decodes whole values only and cannot say
 // which field it stumbled over; tests check this reader and [appendHead] against it.
 type cborReader struct {
-	data    []byte
-	pos     int           // next byte to read
-	left    [maxDepth]int // elements or pairs not yet read of each open item
-	depth   int           // number of open items
-	loose   bool          // see lenient
+	data  []byte
+	pos   int           // next byte to read
+	left  [maxDepth]int // elements or pairs not yet read of each open item
+	depth int           // number of open items
+	loose bool          // see lenient
 }
 
 func newCBORReader(data []byte, lenient bool) *cborReader {
