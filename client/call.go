@@ -138,9 +138,17 @@ const forever = time.Duration(math.MaxInt64)
 // message is a request without the headers that belong to one try.
 func (c *Client) message(op subjects.Operation, data []byte) *nats.Msg {
 	return &nats.Msg{
-		Subject: c.prefix.Operation(op), Data: data,
+		Subject: c.subject(op), Data: data,
 		Header: nats.Header{wire.HeaderContentType: {wire.CBOR.ContentType()}},
 	}
+}
+
+// subject is where requests for an operation go: with an owner all of them, since any may be sent there.
+func (c *Client) subject(op subjects.Operation) string {
+	if c.opts.OwnerID != "" {
+		return c.prefix.As(c.opts.OwnerID, op)
+	}
+	return c.prefix.Operation(op)
 }
 
 // readHeaders asks for what a read must show.
@@ -204,7 +212,7 @@ func (k *attempts) lost(err error) *Error {
 	case errors.Is(err, nats.ErrMaxPayload):
 		e.Code, e.Message = wire.CodeTooLarge, fmt.Sprintf("request of %d bytes and its headers: %v", len(k.data), err)
 	case errors.Is(err, nats.ErrNoResponders):
-		e.Message = "nobody serves " + k.c.prefix.Operation(k.op)
+		e.Message = "nobody serves " + k.c.subject(k.op)
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		e.Message = "no reply in time"
 	}

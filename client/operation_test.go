@@ -75,6 +75,26 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 	})
 }
 
+func TestOwnerSubjects(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, client.Options{OwnerID: "a.b"})
+		token := w.claim(t, "a.b")
+		if _, err := w.Leases.Claim(t.Context(), wire.LeaseClaimRequest{OwnerID: "c", TTL: 1000}); !errors.Is(err, client.ErrForbidden) {
+			t.Errorf("claim for another owner: got %v, want %v", err, client.ErrForbidden)
+		}
+		r, err := w.Leases.Read(t.Context(), wire.LeaseReadRequest{OwnerID: "a.b"})
+		if err != nil || r.Token == nil || *r.Token != token {
+			t.Errorf("read: %+v, %v; want %+v", r, err, token)
+		}
+		for _, m := range w.line.tries() {
+			if !strings.HasPrefix(m.Subject, "zlink.v1.as.a=2Eb.") {
+				t.Errorf("sent on %s", m.Subject)
+			}
+		}
+	})
+}
+
 // owners is how many owners have rows in the lists below: more than a page.
 const owners = 5
 

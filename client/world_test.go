@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ type line struct {
 type fault func(ctx context.Context, l *line, m *nats.Msg) (*nats.Msg, error)
 
 func (l *line) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
-	if m.Subject == "zlink.v1.status.get" {
+	if strings.HasSuffix(m.Subject, ".status.get") {
 		return l.local.RequestMsgWithContext(ctx, m)
 	}
 	if f := l.next(m); f != nil {
