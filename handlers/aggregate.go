@@ -57,7 +57,7 @@ func writeSteps[Req, Bound, Reply any](op subjects.Operation, validate func(*Req
 				return result{}, err
 			}
 			var reply *Reply
-			revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+			revision, err := s.update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
 				if err := s.mayActForRow(r, tx, req); err != nil {
 					return err
 				}

@@ -19,6 +19,7 @@ type endpoint struct {
 	serve func(context.Context, *Service, *request) (result, error)
 	local func(context.Context, *Service, *request, kvstore.UpdateOptions) (result, error)
 	counters
+	observed observed
 }
 
 func (e *endpoint) writes() bool { return e.local != nil }
@@ -62,7 +63,7 @@ func writeBound[Req, Reply any](op subjects.Operation, validate func(*Req) error
 		}
 		rule := bind(req)
 		var reply *Reply
-		revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+		revision, err := s.update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
 			if err := s.mayActForRow(r, tx, req); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/telemetry"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -56,6 +57,7 @@ func (s *Service) forwarded(instance string, op subjects.Operation, r *request, 
 	deadline := forwardDeadline(s.store.Clock().Now(), r.deadline)
 	header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(deadline), 10)}
 	delete(header, headerRequest)
+	telemetry.Inject(r.within(s.base), header)
 	if id != "" {
 		header[headerRequest] = []string{id}
 	}

@@ -49,7 +49,7 @@ func (s *Service) removeBatch(ctx context.Context, o kvstore.UpdateOptions, req 
 ) {
 	var removed int
 	var more bool
-	revision, err := s.store.Update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
+	revision, err := s.update(ctx, o, guarded(func(tx *kvstore.Tx) (err error) {
 		removed, more, err = domain.RemoveOwnerBatch(tx, req, s.store.Limits().CommitRows)
 		return err
 	}))

@@ -101,7 +101,7 @@ func noResponders(m *nats.Msg) bool { return len(m.Data) == 0 && first(m.Header,
 // carryOut carries the request out here, under the same id. When it turns out that it was done elsewhere, the answer from there is
 // waited for all the same: nobody else knows the result.
 func (s *Service) carryOut(w *relayed, refused error) {
-	ctx, cancel := context.WithTimeout(s.base, w.r.left())
+	ctx, cancel := context.WithTimeout(w.r.within(s.base), w.r.left())
 	defer cancel()
 	res, err := s.runHere(ctx, w)
 	if errors.Is(err, kvstore.ErrCarriedOut) && w.late != nil {

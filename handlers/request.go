@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/wire"
@@ -37,6 +38,7 @@ type request struct {
 	min      kvstore.Revision // what a read must have seen; 0: nothing
 	leader   bool             // a read first catches up with the leader
 	id       string           // given by the instance that forwarded it; else empty
+	span     trace.Span       // of the work here; nil when nobody traces
 }
 
 // readHeaders understands the headers of a message that arrived at now. The encoding is set in any case, for the refusal.

@@ -13,6 +13,7 @@ const maxWait = time.Minute
 // accept takes a request over on the goroutine of its subscription, which must not be held up.
 func (s *Service) accept(base context.Context, e *endpoint, m message) {
 	r := &request{message: m, start: time.Now()}
+	ctx := s.observe(base, e, r)
 	timeout := s.requestTimeout
 	if e.parks {
 		timeout = s.awaitTimeout
@@ -22,9 +23,9 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 		s.finish(e, r, result{}, err)
 		return
 	}
-	waits := !e.writes() && s.waits(base, r)
+	waits := !e.writes() && s.waits(ctx, r)
 	if e.inline && !waits {
-		res, err := s.run(base, e, r)
+		res, err := s.run(ctx, e, r)
 		s.finish(e, r, res, err)
 		return
 	}
@@ -38,7 +39,7 @@ func (s *Service) accept(base context.Context, e *endpoint, m message) {
 		return
 	}
 	go func() {
-		ctx, cancel := context.WithTimeout(base, r.patience(maxWait))
+		ctx, cancel := context.WithTimeout(ctx, r.patience(maxWait))
 		defer cancel()
 		res, err := s.run(ctx, e, r)
 		if err == nil && res.writer != "" {
@@ -75,6 +76,5 @@ func (s *Service) finish(e *endpoint, r *request, res result, err error) {
 	if err == nil && res.parked {
 		return
 	}
-	outcome := s.answer(e, r, res, err)
-	e.add(outcome, time.Since(r.start))
+	s.ended(e, r, s.answer(e, r, res, err), err)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
@@ -59,6 +61,10 @@ type Options struct {
 	AwaitTimeout time.Duration
 	// ForwardTimeout is how long another instance may take for a write; 0 is [DefaultForwardTimeout].
 	ForwardTimeout time.Duration
+	// TracerProvider makes the spans of requests and their commits; nil makes none, at no cost.
+	TracerProvider trace.TracerProvider
+	// MeterProvider gets the durations of requests; nil leaves them out.
+	MeterProvider metric.MeterProvider
 }
 
 // Service answers requests. Create it with [Start].
@@ -74,6 +80,7 @@ type Service struct {
 	requestTimeout time.Duration
 	awaitTimeout   time.Duration
 	forwardTimeout time.Duration
+	observer       observer
 
 	endpoints []*endpoint
 	headers   [2]atomic.Pointer[resultHeader] // by wire.Encoding
@@ -134,7 +141,12 @@ func newService(o Options, out outlet) (*Service, error) {
 		return nil, fmt.Errorf("start service: instance id of %d bytes, want 1..%d", len(s.instanceID), maxInstanceID)
 	}
 	s.endpoints = endpoints(s.store.Limits())
+	var err error
+	if s.observer, err = newObserver(&o, s.version); err != nil {
+		return nil, fmt.Errorf("start service: %w", err)
+	}
 	for _, e := range s.endpoints {
+		e.observed = observedOf(s.prefix, e.op)
 		if e.parks {
 			s.awaiting.endpoint = e
 		}
