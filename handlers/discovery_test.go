@@ -10,6 +10,7 @@ import (
 
 	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/testenv"
 )
 
 func (f *fixture) ask(subject string, reply any) {
@@ -123,9 +124,7 @@ func TestStatisticsCountWhatBecameOfRequests(t *testing.T) {
 	f.send(own, []byte("{}"), nil)
 
 	want := map[string]uint64{handlers.OutcomeOK: 2, "invalidArgument": 2}
-	if diff := cmp.Diff(want, f.outcomes(subjects.LeaseClaim)); diff != "" {
-		t.Errorf("outcomes (-want +got):\n%s", diff)
-	}
+	testenv.Eventually(t, patience, func() bool { return cmp.Equal(want, f.outcomes(subjects.LeaseClaim)) }, "outcomes", want)
 	var stats micro.Stats
 	f.ask("$SRV.STATS.zlink", &stats)
 	for _, e := range stats.Endpoints {
