@@ -5,13 +5,14 @@ import "github.com/zlink/zlink-nats/kvstore"
 // CountRows counts the stored rows of the service, without opaque ones, and the
 // leases among them that are live.
 func CountRows(v kvstore.View) (rows, leases int) {
-	leases = v.Count(FamilyLease)
+	families := v.Families()
+	leases = families[FamilyLease].Live
 	rows = leases
 	for family := range ownedFamilies {
-		rows += v.Count(family)
+		rows += families[family].Live
 	}
 	for _, family := range objectFamilies {
-		rows += v.Count(family)
+		rows += families[family].Live
 	}
 	return rows, leases
 }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zlink/zlink-nats/domain"
@@ -54,7 +56,10 @@ type Options struct {
 	OwnerSubjects bool
 	// RequestTimeout, AwaitTimeout and ForwardTimeout are those of [handlers.Options].
 	RequestTimeout, AwaitTimeout, ForwardTimeout time.Duration
-	Logger                                       *slog.Logger
+	// TracerProvider and MeterProvider are those of [handlers.Options].
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
+	Logger         *slog.Logger
 }
 
 // Instance is one running service. Create it with [Open].
@@ -127,6 +132,7 @@ func (i *Instance) Serve(ctx context.Context) (err error) {
 		Conn: i.o.Conn, Store: i.Store, Prefix: i.o.Prefix, InstanceID: i.o.ID, Version: i.o.Version, Logger: i.o.Logger,
 		OwnerSubjects:  i.o.OwnerSubjects,
 		RequestTimeout: i.o.RequestTimeout, AwaitTimeout: i.o.AwaitTimeout, ForwardTimeout: i.o.ForwardTimeout,
+		TracerProvider: i.o.TracerProvider, MeterProvider: i.o.MeterProvider,
 	})
 	return err
 }

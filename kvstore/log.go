@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"context"
+	"maps"
 	"sort"
 	"sync"
 )
@@ -12,19 +13,23 @@ type Log struct {
 	keep int
 
 	mu       sync.Mutex
-	commits  []*Commit     // guarded by mu; ascending
-	dropped  uint64        // guarded by mu; commits[0] has this number
-	floor    Revision      // guarded by mu; commits after floor are all here
-	last     Revision      // guarded by mu
-	released Revision      // guarded by mu
-	hold     bool          // guarded by mu; keep what is not released
-	changed  chan struct{} // guarded by mu; closed at the next append
+	commits  []*Commit         // guarded by mu; ascending
+	dropped  uint64            // guarded by mu; commits[0] has this number
+	floor    Revision          // guarded by mu; commits after floor are all here
+	last     Revision          // guarded by mu
+	released Revision          // guarded by mu
+	hold     bool              // guarded by mu; keep what is not released
+	changed  chan struct{}     // guarded by mu; closed at the next append
+	expired  map[string]uint64 // guarded by mu; see Expired
 }
 
 // NewLog returns a log that begins after a revision and remembers at least the
 // last keep commits. With hold it keeps all that were not released as well.
 func NewLog(after Revision, keep int, hold bool) *Log {
-	return &Log{keep: keep, floor: after, last: after, released: after, hold: hold, changed: make(chan struct{})}
+	return &Log{
+		keep: keep, floor: after, last: after, released: after, hold: hold,
+		changed: make(chan struct{}), expired: make(map[string]uint64),
+	}
 }
 
 // Append adds commits in order.
@@ -35,10 +40,30 @@ func (l *Log) Append(commits ...*Commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.commits = append(l.commits, commits...)
+	l.countLocked(commits)
 	l.last = commits[len(commits)-1].Revision
 	l.trimLocked()
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+func (l *Log) countLocked(commits []*Commit) {
+	for _, c := range commits {
+		for i := range c.Entries {
+			if e := &c.Entries[i]; e.Expired || e.Row != nil && e.Prior != nil && !e.Prior.Live(c.Time) {
+				l.expired[e.Key.Split(2)[0]]++
+			}
+		}
+	}
+}
+
+// Expired counts the rows in the appended commits whose expiry came before anybody removed
+// them, by the first segment of their keys: those that were swept and those that were
+// replaced before they were.
+func (l *Log) Expired() map[string]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.expired)
 }
 
 // Reset forgets everything: watchers get ErrResync.

@@ -55,6 +55,31 @@ func TestLogKeepsTheLatestCommits(t *testing.T) {
 	}
 }
 
+// Whoever removes a row whose expiry has come, a sweep or the row that takes its place, it has expired once.
+func TestLogCountsWhatExpired(t *testing.T) {
+	t.Parallel()
+	row := func(family string, expiry kvstore.Instant) *kvstore.Row {
+		return &kvstore.Row{Key: kvstore.NewKey(family, "x"), Expiry: expiry}
+	}
+	entry := func(prior, next *kvstore.Row, expired bool) kvstore.Entry {
+		return kvstore.Entry{Key: prior.Key, Prior: prior, Row: next, Expired: expired}
+	}
+	l := kvstore.NewLog(0, 4, false)
+	l.Append(&kvstore.Commit{Revision: 1, Time: 100, Entries: []kvstore.Entry{
+		entry(row("lease", 100), nil, true),
+		entry(row("lease", 90), row("lease", 200), false),
+		entry(row("mark", 100), nil, true),
+	}}, &kvstore.Commit{Revision: 2, Time: 100, Entries: []kvstore.Entry{
+		entry(row("lease", 101), row("lease", 200), false), // renewed in time
+		entry(row("lease", 101), nil, false),               // released
+		entry(row("node", 0), row("node", 0), false),
+		{Key: kvstore.NewKey("lease", "x"), Row: row("lease", 50)}, // there was none before
+	}})
+	if diff := cmp.Diff(map[string]uint64{"lease": 2, "mark": 1}, l.Expired()); diff != "" {
+		t.Errorf("expired by family (-want +got):\n%s", diff)
+	}
+}
+
 func watch(t *testing.T, l *kvstore.Log, after kvstore.Revision) *kvstore.Watcher {
 	t.Helper()
 	w, err := l.Watch(after)

@@ -271,3 +271,26 @@ func TestWriterMayKnowWhatDecodingGives(t *testing.T) {
 		t.Errorf("decoded %v, %v", got, err)
 	}
 }
+
+func TestFamiliesTellTheExpiredFromTheLive(t *testing.T) {
+	t.Parallel()
+	s := kvstore.NewState(nil)
+	for i, r := range []*kvstore.Row{
+		{Key: kvstore.NewKey("lease", "a"), Expiry: 100},
+		{Key: kvstore.NewKey("lease", "b"), Expiry: 101},
+		{Key: kvstore.NewKey("lease", "c")},
+		{Key: kvstore.NewKey("node", "a")},
+		{Key: kvstore.NewKey("gone", "a")},
+	} {
+		r.Revision = kvstore.Revision(i + 1)
+		s.Put(r)
+	}
+	s.Delete(kvstore.NewKey("gone", "a"), 6, false)
+	want := map[string]kvstore.FamilyRows{"lease": {Live: 2, Expired: 1}, "node": {Live: 1}}
+	if diff := cmp.Diff(want, s.View(100).Families()); diff != "" {
+		t.Errorf("families (-want +got):\n%s", diff)
+	}
+	if got := s.View(100).Count("lease"); got != 2 {
+		t.Errorf("%d leases, want 2", got)
+	}
+}

@@ -114,21 +114,31 @@ func (v View) Stamp(scope string) Revision {
 	return st.Revision
 }
 
-// Count is the number of rows whose key begins with the segment family. It costs
-// the number of rows that have expired and were not removed yet.
-func (v View) Count(family string) int {
-	n := 0
+// Count is the number of rows whose key begins with the segment family. It costs what
+// [View.Families] does.
+func (v View) Count(family string) int { return v.Families()[family].Live }
+
+// FamilyRows counts rows by the first segment of their keys.
+type FamilyRows struct {
+	Live    int
+	Expired int // and not removed yet
+}
+
+// Families counts all stored rows, those of the store itself included. It costs the number
+// of families and of rows that have expired and were not removed yet.
+func (v View) Families() map[string]FamilyRows {
+	all := make(map[string]FamilyRows, len(v.state.families))
 	for _, f := range v.state.families {
-		if f.family == family {
-			n = f.rows
+		if f.rows > 0 {
+			all[f.family] = FamilyRows{Live: f.rows}
 		}
 	}
 	for r := range v.Expired() {
-		if r.Key.Split(2)[0] == family {
-			n--
-		}
+		family := r.Key.Split(2)[0]
+		n := all[family]
+		all[family] = FamilyRows{Live: n.Live - 1, Expired: n.Expired + 1}
 	}
-	return n
+	return all
 }
 
 // NextExpiry is the earliest expiry of a stored row, which may have passed; 0

@@ -376,6 +376,7 @@ func (e *engine) lost(to kvstore.Revision) {
 func (e *engine) await(to kvstore.Revision) {
 	if to > e.tail.Revision() {
 		e.behind = max(e.behind, to)
+		e.stats.leader.Store(max(e.stats.leader.Load(), uint64(to)))
 		e.progressAt = time.Now()
 	}
 }

@@ -257,6 +257,7 @@ func (e *engine) contacted(since kvstore.Revision, in *streamInfo, err error) {
 		e.behind = max(e.behind, in.State.Last)
 	}
 	e.lag = in.State.Last
+	e.stats.leader.Store(uint64(e.lag))
 }
 
 const (
@@ -450,6 +451,7 @@ func (e *engine) rebuild() {
 	e.rollBack(false)
 	e.follower.stop()
 	e.batch, e.held, e.tornUntil, e.behind, e.lag = nil, nil, 0, 0, 0
+	e.stats.leader.Store(0)
 	for {
 		l, err := e.load(e.ctx, kvstore.MaxRevision)
 		if err == nil {
