@@ -21,7 +21,7 @@ type httpServer struct {
 	server   *http.Server
 	ended    chan struct{} // closed when it answers no more
 	err      error         // why; set before ended is closed
-	running  running
+	running  *running
 }
 
 // running is the instance that takes requests, or why there is none.
@@ -40,8 +40,8 @@ const (
 )
 
 // listenHTTP answers at an address, which may be off, until close is called.
-func listenHTTP(address, id string) (*httpServer, error) {
-	h := &httpServer{ended: make(chan struct{})}
+func listenHTTP(address string, r *running, metrics http.Handler) (*httpServer, error) {
+	h := &httpServer{ended: make(chan struct{}), running: r}
 	if address == config.Off {
 		return h, nil
 	}
@@ -54,7 +54,7 @@ func listenHTTP(address, id string) (*httpServer, error) {
 	}
 	h.listener = listener
 	h.server = &http.Server{
-		Handler:        h.routes(id),
+		Handler:        h.routes(metrics),
 		ReadTimeout:    httpReadTimeout,
 		WriteTimeout:   httpWriteTimeout,
 		IdleTimeout:    httpIdleTimeout,
@@ -67,8 +67,8 @@ func listenHTTP(address, id string) (*httpServer, error) {
 	return h, nil
 }
 
-func (h *httpServer) routes(id string) http.Handler {
-	ready := readiness{running: &h.running}
+func (h *httpServer) routes(metrics http.Handler) http.Handler {
+	ready := readiness{running: h.running}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, "zlink-nats\n\n/healthz  the process lives\n/readyz   requests can be answered\n/metrics  figures for Prometheus")
@@ -81,7 +81,7 @@ func (h *httpServer) routes(id string) http.Handler {
 		}
 		answer(w, http.StatusOK, "ok")
 	})
-	mux.Handle("GET /metrics", metricsHandler(&h.running, id))
+	mux.Handle("GET /metrics", metrics)
 	return mux
 }
 

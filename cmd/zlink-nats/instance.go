@@ -23,10 +23,11 @@ import (
 
 // instance is one running service.
 type instance struct {
-	config *config.Config
-	log    *slog.Logger
-	id     string
-	http   *httpServer
+	config  *config.Config
+	log     *slog.Logger
+	id      string
+	http    *httpServer
+	exports *exports
 
 	// Set on the way.
 	url     string // for clients to connect to
@@ -140,6 +141,8 @@ func (i *instance) start(ctx context.Context) error {
 		Logger:         i.log,
 		RequestTimeout: i.config.RequestTimeout,
 		AwaitTimeout:   i.config.AwaitTimeout,
+		TracerProvider: i.exports.tracer(),
+		MeterProvider:  i.exports.metrics,
 	})
 	if err != nil {
 		return err

@@ -2,134 +2,175 @@ package main
 
 import (
 	"context"
-	"net/http"
+	"errors"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
-	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/handlers/feed"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/jetkv"
 )
 
-// metricsHandler answers with the figures of an instance, read when they are asked
-// for, and with those of the process before there is one.
-func metricsHandler(r *running, id string) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&metrics{running: r, id: id, build: ownBuild()},
-	)
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})
-}
-
-// metrics is a [prometheus.Collector] of an instance.
-type metrics struct {
-	running *running
-	id      string
-	build   build
-}
-
-func figure(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("zlink_"+name, help, labels, nil)
-}
-
-var (
-	descBuild = figure("build_info", "Always 1; the labels describe the program and its instance.", "version", "commit", "go", "instance")
-
-	descRequests = figure("requests_total", "Requests by operation and outcome: ok, forwarded, or the code of the refusal.", "operation", "outcome")
-	descSeconds  = figure("request_seconds_total", "Time from arrival to reply, added up.", "operation")
-	descInFlight = figure("requests_in_flight", "Requests that are being worked on.")
-	descAwaiting = figure("requests_awaiting", "Requests that wait for an object.")
-
-	descTransactions = figure("store_transactions_total", "Transactions by result: committed, or unchanged when nothing was written, or overloaded.", "result")
-	descGroups       = figure("store_groups_total", "Commits sent to the NATS server, each of one transaction or several.")
-	descMessages     = figure("store_group_messages_total", "Messages in those commits; divided by them, the size of a group.")
-	descConflicts    = figure("store_conflicts_total", "Groups that another instance was faster than.")
-	descUnknown      = figure("store_unknown_total", "Acknowledgements that were lost and settled from the log.")
-	descRebuilds     = figure("store_rebuilds_total", "Times that the local view was built anew.")
-	descBlocked      = figure("store_blocked_total", "Runs of a transaction that had to wait for the change feed.")
-	descQueue        = figure("store_queue_depth", "Transactions that wait.")
-	descRevision     = figure("store_revision", "Revision of the local view.")
-	descRows         = figure("store_rows", "Rows of the service, without those of the opaque store.")
-	descLeases       = figure("live_leases", "Owner leases that are live.")
-
-	descFeedRevision = figure("feed_revision", "Revision up to which all changes are pushed.")
-	descFeedLag      = figure("feed_lag_revisions", "How far the pushed changes are behind the local view.")
-	descFeedWaiting  = figure("feed_waiting_events", "Events that are not known to be pushed.")
-	descFeedEvents   = figure("feed_events_total", "Events that this instance has pushed.")
-	descFeedAppends  = figure("feed_appends_total", "Appends to the stream of changes by result.", "result")
-)
-
-// Describe implements [prometheus.Collector]: what there is depends on what happened.
-func (m *metrics) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements [prometheus.Collector].
-func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	emit(out).gauge(descBuild, 1, m.build.Version, m.build.Commit, m.build.Go, m.id)
-	i := m.running.instance.Load()
-	if i == nil {
-		return
+// observe makes the figures of an instance known to a meter, which asks for them when
+// they are wanted: those of the process before there is an instance.
+func observe(meter metric.Meter, r *running, id string, b build) error {
+	f := &figures{meter: meter}
+	info := f.gauge("build.info", "Always 1; the labels describe the program and its instance.")
+	ofProgram := with("version", b.Version, "commit", b.Commit, "go", b.Go, "instance", id)
+	parts := []part{requestFigures(f), storeFigures(f), feedFigures(f), directoryFigures(f)}
+	if f.err != nil {
+		return f.err
 	}
-	collectRequests(emit(out), i.service.Counters())
-	collectStore(emit(out), i.store)
-	collectFeed(emit(out), i.feed.Stats(), i.store.Status().Revision)
-}
-
-func collectRequests(e emit, c handlers.Counters) {
-	e.gauge(descInFlight, float64(c.InFlight))
-	e.gauge(descAwaiting, float64(c.Awaiting))
-	for _, op := range c.Operations {
-		for outcome, n := range op.Outcomes {
-			e.counter(descRequests, n, string(op.Operation), outcome)
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(info, 1, ofProgram)
+		if i := r.instance.Load(); i != nil {
+			for _, observe := range parts {
+				observe(o, i)
+			}
 		}
-		e <- prometheus.MustNewConstMetric(descSeconds, prometheus.CounterValue, op.Duration.Seconds(), string(op.Operation))
+		return nil
+	}, f.all...)
+	return err
+}
+
+// part tells the figures of a part of an instance.
+type part func(metric.Observer, *instance)
+
+// figures makes instruments and remembers them, and what went wrong.
+type figures struct {
+	meter metric.Meter
+	all   []metric.Observable
+	err   error
+}
+
+func (f *figures) gauge(name, help string) metric.Int64Observable {
+	i, err := f.meter.Int64ObservableGauge("zlink."+name, metric.WithDescription(help))
+	return keep(f, i, err)
+}
+
+func (f *figures) counter(name, help string) metric.Int64Observable {
+	i, err := f.meter.Int64ObservableCounter("zlink."+name, metric.WithDescription(help))
+	return keep(f, i, err)
+}
+
+// seconds is a gauge of a time.
+func (f *figures) seconds(name, help string) metric.Float64Observable {
+	i, err := f.meter.Float64ObservableGauge("zlink."+name, metric.WithDescription(help), metric.WithUnit("s"))
+	return keep(f, i, err)
+}
+
+func keep[I metric.Observable](f *figures, i I, err error) I {
+	f.all, f.err = append(f.all, i), errors.Join(f.err, err)
+	return i
+}
+
+// with labels a figure: names and values in turn. Values have to be UTF-8.
+func with(labels ...string) metric.ObserveOption {
+	set := make([]attribute.KeyValue, 0, len(labels)/2)
+	for i := 0; i < len(labels); i += 2 {
+		set = append(set, attribute.String(labels[i], labels[i+1]))
+	}
+	return metric.WithAttributes(set...)
+}
+
+func requestFigures(f *figures) part {
+	requests := f.counter("requests", "Requests by operation and outcome: ok, forwarded, or the code of the refusal.")
+	inFlight := f.gauge("requests.in_flight", "Requests that are being worked on.")
+	awaiting := f.gauge("requests.awaiting", "Requests that wait for an object.")
+	return func(o metric.Observer, i *instance) {
+		c := i.service.Counters()
+		o.ObserveInt64(inFlight, int64(c.InFlight))
+		o.ObserveInt64(awaiting, int64(c.Awaiting))
+		for _, op := range c.Operations {
+			observeOutcomes(o, requests, op)
+		}
 	}
 }
 
-func collectStore(e emit, store *jetkv.Store) {
-	s := store.Stats()
-	e.counter(descTransactions, s.Commits, "committed")
-	e.counter(descTransactions, s.Refusals, "unchanged")
-	e.counter(descTransactions, s.Overloaded, "overloaded")
-	e.counter(descGroups, s.Groups)
-	e.counter(descMessages, s.Messages)
-	e.counter(descConflicts, s.Conflicts)
-	e.counter(descUnknown, s.Unknown)
-	e.counter(descRebuilds, s.Rebuilds)
-	e.counter(descBlocked, s.Blocked)
-	e.gauge(descQueue, float64(s.Queue))
-	view, err := store.View(context.Background(), kvstore.ReadOptions{}) // the one at hand: it does not wait
+func observeOutcomes(o metric.Observer, requests metric.Int64Observable, op handlers.OperationCounters) {
+	for outcome, n := range op.Outcomes {
+		o.ObserveInt64(requests, int64(n), with("operation", string(op.Operation), "outcome", outcome))
+	}
+}
+
+func storeFigures(f *figures) part {
+	transactions := f.counter("store.transactions", "Transactions by result: committed, or unchanged when nothing was written, or overloaded.")
+	expired := f.counter("store.expired_rows", "Rows whose expiry came, by family, whichever instance removed them.")
+	counters := []struct {
+		figure metric.Int64Observable
+		of     func(*jetkv.Stats) uint64
+	}{
+		{f.counter("store.groups", "Commits sent to the NATS server, each of one transaction or several."), func(s *jetkv.Stats) uint64 { return s.Groups }},
+		{f.counter("store.group_messages", "Messages in those commits; divided by them, the size of a group."), func(s *jetkv.Stats) uint64 { return s.Messages }},
+		{f.counter("store.conflicts", "Groups that another instance was faster than."), func(s *jetkv.Stats) uint64 { return s.Conflicts }},
+		{f.counter("store.unknown", "Acknowledgements that were lost and settled from the log."), func(s *jetkv.Stats) uint64 { return s.Unknown }},
+		{f.counter("store.rebuilds", "Times that the local view was built anew."), func(s *jetkv.Stats) uint64 { return s.Rebuilds }},
+		{f.counter("store.blocked", "Runs of a transaction that had to wait for the change feed."), func(s *jetkv.Stats) uint64 { return s.Blocked }},
+	}
+	queue := f.gauge("store.queue_depth", "Transactions that wait.")
+	revision := f.gauge("store.revision", "Revision of the local view.")
+	lag := f.gauge("store.lag_revisions", "How far the local view is behind what the stream leader last told of.")
+	healthy := f.gauge("store.healthy", "1 when the last attempt to commit or to follow succeeded, else 0.")
+	return func(o metric.Observer, i *instance) {
+		s, status := i.store.Stats(), i.store.Status()
+		o.ObserveInt64(transactions, int64(s.Commits), with("result", "committed"))
+		o.ObserveInt64(transactions, int64(s.Refusals), with("result", "unchanged"))
+		o.ObserveInt64(transactions, int64(s.Overloaded), with("result", "overloaded"))
+		for family, n := range s.Expired {
+			o.ObserveInt64(expired, int64(n), with("family", family))
+		}
+		for _, c := range counters {
+			o.ObserveInt64(c.figure, int64(c.of(&s)))
+		}
+		o.ObserveInt64(queue, int64(s.Queue))
+		o.ObserveInt64(revision, int64(status.Revision))
+		o.ObserveInt64(lag, int64(behind(status.Revision, s.Leader)))
+		o.ObserveInt64(healthy, truth(status.Healthy))
+	}
+}
+
+// behind is how far a revision is behind another, which may be known from an earlier time.
+func behind(r, other kvstore.Revision) kvstore.Revision { return other - min(r, other) }
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func feedFigures(f *figures) part {
+	revision := f.gauge("feed.revision", "Revision up to which all changes are pushed.")
+	lag := f.gauge("feed.lag_revisions", "How far the pushed changes are behind the local view.")
+	seconds := f.seconds("feed.lag", "Age of the oldest commit whose changes are not known to be pushed; 0 when there is none.")
+	waiting := f.gauge("feed.waiting_events", "Events that are not known to be pushed.")
+	events := f.counter("feed.events", "Events that this instance has pushed.")
+	appends := f.counter("feed.appends", "Appends to the stream of changes by result: stored, conflict, failed.")
+	return func(o metric.Observer, i *instance) {
+		s, committed := i.feed.Stats(), i.store.Status().Revision
+		o.ObserveInt64(revision, int64(s.Revision))
+		o.ObserveInt64(lag, int64(behind(s.Revision, committed)))
+		o.ObserveFloat64(seconds, lagSeconds(i.store, s))
+		o.ObserveInt64(waiting, int64(s.Waiting))
+		o.ObserveInt64(events, int64(s.Events))
+		o.ObserveInt64(appends, int64(s.Appends), with("result", "stored"))
+		o.ObserveInt64(appends, int64(s.Conflicts), with("result", "conflict"))
+		o.ObserveInt64(appends, int64(s.Failures), with("result", "failed"))
+	}
+}
+
+// lagSeconds is how long ago the first commit was made that the feed has not pushed, by
+// the store's clock. A history that was cut off has no such commit.
+func lagSeconds(store *jetkv.Store, s feed.Stats) float64 {
+	w, err := store.Watch(s.Revision)
 	if err != nil {
-		return // closed
+		return 0
 	}
-	rows, leases := domain.CountRows(view)
-	e.gauge(descRows, float64(rows))
-	e.gauge(descLeases, float64(leases))
-}
-
-func collectFeed(e emit, f feed.Stats, committed kvstore.Revision) {
-	e.gauge(descRevision, float64(committed))
-	e.gauge(descFeedRevision, float64(f.Revision))
-	e.gauge(descFeedLag, float64(committed-min(f.Revision, committed)))
-	e.gauge(descFeedWaiting, float64(f.Waiting))
-	e.counter(descFeedEvents, f.Events)
-	e.counter(descFeedAppends, f.Appends, "stored")
-	e.counter(descFeedAppends, f.Conflicts, "conflict")
-	e.counter(descFeedAppends, f.Failures, "failed")
-}
-
-// emit is where metrics go.
-type emit chan<- prometheus.Metric
-
-func (e emit) gauge(d *prometheus.Desc, value float64, labels ...string) {
-	e <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-}
-
-func (e emit) counter(d *prometheus.Desc, value uint64, labels ...string) {
-	e <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+	waiting := w.Ready()
+	if len(waiting) == 0 {
+		return 0
+	}
+	return max(0, float64(store.Clock().Now()-waiting[0].Time)/1000)
 }

@@ -84,12 +84,18 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	// The id goes into subjects and log lines; these letters need no escaping.
 	id := rand.Text()[:10]
 	log = log.With("instance", id)
-	h, err := listenHTTP(c.HTTP, id)
+	r := new(running)
+	e, err := newExports(ctx, r, id, log)
+	if err != nil {
+		return err
+	}
+	defer e.stop(log)
+	h, err := listenHTTP(c.HTTP, r, e.handler())
 	if err != nil {
 		return err
 	}
 	defer h.close()
-	i := &instance{config: c, log: log, id: id, http: h}
+	i := &instance{config: c, log: log, id: id, http: h, exports: e}
 	if c.External() {
 		return i.connectAndRun(ctx)
 	}
