@@ -50,7 +50,7 @@ type Options struct {
 	OwnerSubjects bool
 	// Version of the program, a semantic version; empty is 0.0.0.
 	Version string
-	// Logger hears of bugs, of damaged data and of the connection's errors; nil is [slog.Default].
+	// Logger hears of bugs and of damaged data; nil is [slog.Default]. The connection's errors go to its own handler alone.
 	Logger *slog.Logger
 	// MaxPending is the greatest number of requests in flight, reads that are answered at once not counted; 0 is
 	// [DefaultMaxPending].
@@ -192,9 +192,6 @@ func (s *Service) subscribe(ctx, base context.Context) (err error) {
 		StatsHandler: func(e *micro.Endpoint) any {
 			known := bySubject[e.Subject]
 			return known.snapshot(known.op).stats()
-		},
-		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
-			s.log.Error("subscription", "subject", err.Subject, "err", err)
 		},
 	})
 	if err != nil {

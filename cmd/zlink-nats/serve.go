@@ -167,16 +167,16 @@ func serviceOptions(id string, log *slog.Logger) []nats.Option {
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil is our own closing
-				log.Warn("disconnected from NATS", "err", err)
+				log.Warn("disconnected from NATS", "op", "connect", "err", err)
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "op", "connect", "url", nc.ConnectedUrlRedacted()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
 			var subject string
 			if s != nil {
 				subject = s.Subject
 			}
-			log.Error("NATS connection", "subject", subject, "err", err)
+			log.Error("NATS connection", "op", "connect", "subject", subject, "err", err)
 		}),
 	}
 }

@@ -51,7 +51,7 @@ func (s *Store) startFollower(ctx context.Context, after kvstore.Revision) (*fol
 	cc, err := c.Consume(func(m jetstream.Msg) {
 		r, err := s.record(m)
 		if err != nil {
-			s.log.Error("message of the bucket cannot be read", "subject", m.Subject(), "err", err)
+			s.log.Error("message of the bucket cannot be read", "op", "follow", "subject", m.Subject(), "err", err)
 			return
 		}
 		select {

@@ -149,7 +149,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if s.replicas = bucket.CachedInfo().Config.Replicas; s.replicas != s.opts.Replicas {
-		s.log.Warn("the bucket has another number of replicas than asked for", "replicas", s.replicas, "asked", s.opts.Replicas)
+		s.log.Warn("the bucket has another number of replicas than asked for", "op", "open", "replicas", s.replicas, "asked", s.opts.Replicas)
 	}
 	for range clockSamples {
 		if _, err := s.info(ctx); err != nil {
@@ -162,12 +162,12 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	if rows < kvstore.DefaultCommitRows {
 		s.log.Warn("one commit takes fewer rows than the contract allows: set jetstream { limits { batch { max_msgs: 4096 } } } "+
-			"in the NATS server's configuration", "rows", rows, "contract", kvstore.DefaultCommitRows)
+			"in the NATS server's configuration", "op", "open", "rows", rows, "contract", kvstore.DefaultCommitRows)
 	}
 	s.limits = kvstore.Limits{CommitRows: rows, RowBytes: int(s.nc.MaxPayload()) - messageOverhead}
 	if s.nc.MaxPayload() < minPayload {
 		s.log.Warn("values of 1 MiB do not fit: raise max_payload of the NATS server to 8MB",
-			"max_payload", s.nc.MaxPayload())
+			"op", "open", "max_payload", s.nc.MaxPayload())
 	}
 	return s.start(ctx)
 }
