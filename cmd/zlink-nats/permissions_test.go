@@ -20,7 +20,8 @@ var roles = []string{"service", "reader", "watcher", "operator", "node-1", "clie
 // startRoles starts the program under the permissions that are shipped, as the service among them.
 func startRoles(t *testing.T, flags ...string) (url string) {
 	t.Helper()
-	return startProgram(t, rolePasswords(), append(flags, "--server-config", "../../deploy/nats/accounts.conf", "--user", "service", "--password", "service")...)
+	args := append(rolePasswords(), "--http", "off", "--server-config", "../../deploy/nats/accounts.conf", "--user", "service", "--password", "service")
+	return startProgram(t, append(args, flags...)...).nats
 }
 
 // rolePasswords are the variables that the file takes the passwords from.

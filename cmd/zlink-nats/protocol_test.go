@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
@@ -57,39 +53,10 @@ var dialects = []dialect{
 	}},
 }
 
-// startProgram starts the built program with flags and variables besides, and returns the URL of its NATS server. It ends with the
-// test.
-func startProgram(t *testing.T, env []string, flags ...string) string {
-	t.Helper()
-	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", t.TempDir(), "--sync", "2m"}, flags...)
-	serve := exec.CommandContext(t.Context(), "zlink-nats", args...)
-	serve.Env = append(env, "PATH="+os.Getenv("PATH"))
-	serve.Cancel = func() error { return serve.Process.Signal(syscall.SIGTERM) }
-	serve.WaitDelay = patience
-	out, err := serve.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := serve.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = serve.Wait() }) // the context of the test has ended it
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(strings.TrimPrefix(line, "ready "))
-}
-
 // connectToProgram starts the built program and connects a plain NATS client to it.
 func connectToProgram(t *testing.T) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(startProgram(t, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return startProgram(t, "--http", "off").connect()
 }
 
 // talk is a story that is being told.
