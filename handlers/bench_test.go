@@ -76,7 +76,9 @@ func BenchmarkObserved(b *testing.B) {
 		"off":        nil,
 		"timed":      func(o *handlers.Options) { o.MeterProvider = metrics },
 		"unrecorded": func(o *handlers.Options) { o.MeterProvider, o.TracerProvider = metrics, traces(sdktrace.NeverSample()) },
-		"recorded":   func(o *handlers.Options) { o.MeterProvider, o.TracerProvider = metrics, traces(sdktrace.AlwaysSample()) },
+		"recorded": func(o *handlers.Options) {
+			o.MeterProvider, o.TracerProvider = metrics, traces(sdktrace.AlwaysSample())
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := benchService(b, node, edit)

@@ -72,7 +72,7 @@ func (s *spans) named(name string, n int) []sdktrace.ReadOnlySpan {
 func attributes(s sdktrace.ReadOnlySpan) map[string]string {
 	all := make(map[string]string)
 	for _, a := range s.Attributes() {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }

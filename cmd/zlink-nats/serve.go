@@ -170,7 +170,9 @@ func serviceOptions(id string, log *slog.Logger) []nats.Option {
 				log.Warn("disconnected from NATS", "op", "connect", "err", err)
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "op", "connect", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("reconnected to NATS", "op", "connect", "url", nc.ConnectedUrlRedacted())
+		}),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
 			var subject string
 			if s != nil {
