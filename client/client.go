@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
@@ -49,6 +50,12 @@ type Options struct {
 	// AnyRevision answers reads from whatever state an instance has. Without it a read never shows less than what a reply to this
 	// client has shown before.
 	AnyRevision bool
+	// JetStream is needed to follow changes: [Client.Changes] and the watches. It decides in which domain the streams are, and
+	// stays the caller's.
+	JetStream jetstream.JetStream
+	// Interrupted hears why changes cannot be followed for the moment, before it is tried again. It is called from within the call
+	// that waits, and may be nil.
+	Interrupted func(err error)
 }
 
 // Client calls the operations of the service. Create it with [New]. It may be used from any number of goroutines.

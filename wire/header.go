@@ -12,6 +12,8 @@ const (
 	HeaderConsistency = "Zlink-Consistency"
 	// HeaderRevision is the store revision that a reply reflects or that an event carries, in decimal.
 	HeaderRevision = "Zlink-Revision"
+	// HeaderIndex is the place of an event among those of its revision, from 0, in decimal.
+	HeaderIndex = "Zlink-Index"
 	// HeaderChange repeats the change of an event, so that a subscriber need not decode the payload.
 	HeaderChange = "Zlink-Change"
 	// HeaderError is one line of text that marks a reply as an error.

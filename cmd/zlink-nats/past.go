@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/zlink/zlink-nats/client"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -47,7 +48,7 @@ func (e *evidence) recall(c *caller) error {
 	prefix := subjects.Prefix(c.config.Prefix)
 	var found []*jetstream.RawStreamMsg
 	for subject, count := range e.subjects(prefix) {
-		messages, err := history{stream: stream}.last(ctx, subject, count)
+		messages, err := history{stream}.last(ctx, subject, count)
 		if err != nil {
 			return c.explainJetStream(err)
 		}
@@ -81,6 +82,9 @@ func (e *evidence) subjects(prefix subjects.Prefix) map[string]int {
 	}
 	return all
 }
+
+// history looks changes up in their stream.
+type history struct{ stream jetstream.Stream }
 
 // last returns the last changes on a subject, newest first.
 func (h history) last(ctx context.Context, subject string, count int) (found []*jetstream.RawStreamMsg, err error) {
@@ -125,14 +129,7 @@ func readChange(prefix subjects.Prefix, m *jetstream.RawStreamMsg) (*pastChange,
 	if err != nil {
 		return nil, err
 	}
-	event, err := newEvent(change.Kind)
-	if err != nil {
-		return nil, err
-	}
-	encoding, err := wire.DetectEncoding(m.Header.Get(wire.HeaderContentType), m.Data)
-	if err == nil {
-		err = wire.Unmarshal(encoding, m.Data, event)
-	}
+	event, err := client.ReadEvent(change.Kind, m.Header, m.Data)
 	if err != nil {
 		return nil, fmt.Errorf("message %d of the stream is not understood: %w", m.Sequence, err)
 	}

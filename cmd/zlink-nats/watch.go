@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/zlink/zlink-nats/client"
 	"github.com/zlink/zlink-nats/config"
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/wire"
 )
 
 // watchCmd is the command watch.
@@ -49,27 +52,60 @@ func (c *watchCmd) Run() error {
 		return err
 	}
 	defer l.Close()
+	changes, err := c.begin(l, kind)
+	if err != nil {
+		return l.explainChanges(err)
+	}
+	defer changes.Close()
+	fmt.Fprintf(os.Stderr, "watching %s\n", subjects.Prefix(c.Prefix).ChangesWildcard(kind, c.Scope, c.ID))
+	for {
+		change, err := changes.Next(context.Background())
+		if err != nil {
+			return l.explainChanges(err)
+		}
+		line, err := wire.Marshal(wire.JSON, change.Event)
+		if err != nil {
+			return err
+		}
+		if err := writeJSON(os.Stdout, line); err != nil {
+			return err
+		}
+	}
+}
+
+// begin finds the place where the changes begin.
+func (c *watchCmd) begin(l *link, kind subjects.ChangeKind) (*client.Changes, error) {
 	js, err := l.jetStream()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	directory, err := client.New(l.Conn, client.Options{Prefix: subjects.Prefix(c.Prefix), JetStream: js, Interrupted: func(err error) {
+		fmt.Fprintf(os.Stderr, "interrupted (%v), trying again\n", err)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	request := client.ChangesRequest{Kind: kind, Scope: c.Scope, ID: c.ID}
+	switch {
+	case c.All:
+		request.From = client.FromOldest
+	case c.Since != nil:
+		request.From, request.After = client.FromRevision, wire.Revision(*c.Since)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
 	defer cancel()
-	stream, err := js.Stream(ctx, subjects.ChangesStream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	return directory.Changes(ctx, request)
+}
+
+// explainChanges says what to do when changes cannot be followed.
+func (l *link) explainChanges(err error) error {
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("there is no stream %s at %s: start the service with 'zlink-nats serve', or name another place with --server or --js-domain", subjects.ChangesStream, l.ConnectedUrlRedacted())
+	case errors.Is(err, client.ErrHistoryGone):
+		return fmt.Errorf("%w: read a list, and watch on from its revision", err)
 	}
-	if err != nil {
-		return l.explainJetStream(err)
-	}
-	w := watcher{
-		cmd: c, js: js, history: history{stream: stream, since: c.Since},
-		filter: subjects.Prefix(c.Prefix).ChangesWildcard(kind, c.Scope, c.ID),
-	}
-	if w.next, err = w.history.start(ctx, c.All); err != nil {
-		return l.explainJetStream(err)
-	}
-	return l.explainJetStream(w.run())
+	return l.explainJetStream(err)
 }
 
 // findKind returns the kind of that name, or names that are near; no name is no kind.

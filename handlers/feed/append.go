@@ -83,7 +83,7 @@ func (f *Feed) message(it *item) (*nats.Msg, error) {
 		Subject: ingest(f.o.Prefix).Change(subjects.ChangeKind(it.Kind), it.Scope, it.ID),
 		Header: nats.Header{
 			wire.HeaderRevision:    {it.revision.String()},
-			headerIndex:            {strconv.Itoa(it.index)},
+			wire.HeaderIndex:       {strconv.Itoa(it.index)},
 			wire.HeaderChange:      {string(it.Change)},
 			wire.HeaderContentType: {f.o.Encoding.ContentType()},
 			jetstream.MsgIDHeader:  {it.id()},

@@ -12,9 +12,6 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-// headerIndex is the place of an event among those of its revision, in decimal.
-const headerIndex = "Zlink-Index"
-
 // whole is the index after all events of a revision.
 const whole = math.MaxInt
 
@@ -53,7 +50,7 @@ func positionOf(h nats.Header) (position, bool) {
 	if err != nil || rev == 0 {
 		return position{}, false
 	}
-	index, err := strconv.Atoi(h.Get(headerIndex))
+	index, err := strconv.Atoi(h.Get(wire.HeaderIndex))
 	if err != nil || index < 0 {
 		return position{}, false
 	}
