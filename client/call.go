@@ -38,9 +38,15 @@ func call[Reply any](ctx context.Context, c *Client, op subjects.Operation, requ
 
 // callAs is call for an operation of which the request tells how it may be repeated.
 func callAs[Reply any](ctx context.Context, c *Client, op subjects.Operation, h how, request any) (*Reply, error) {
+	reply, _, err := callAt[Reply](ctx, c, op, h, request)
+	return reply, err
+}
+
+// callAt is callAs that also returns the revision which the reply reflects.
+func callAt[Reply any](ctx context.Context, c *Client, op subjects.Operation, h how, request any) (*Reply, wire.Revision, error) {
 	data, err := wire.Marshal(wire.CBOR, request)
 	if err != nil {
-		return nil, &Error{Op: string(op), Code: wire.CodeInvalidArgument, Message: err.Error(), Cause: err}
+		return nil, 0, &Error{Op: string(op), Code: wire.CodeInvalidArgument, Message: err.Error(), Cause: err}
 	}
 	timeout := c.opts.Timeout
 	if h.long {
@@ -56,7 +62,7 @@ func callAs[Reply any](ctx context.Context, c *Client, op subjects.Operation, h 
 	defer span.End()
 	reply, err := run[Reply](ctx, &k)
 	k.conclude(span, err)
-	return reply, err
+	return reply, k.revision, err
 }
 
 // attempts is one call: a try, and as many further ones as it takes.
@@ -66,8 +72,9 @@ type attempts struct {
 	how  how
 	data []byte
 
-	tries int
-	doubt *Error // not nil: an earlier try may have been carried out, and this is why nobody knows
+	tries    int
+	revision wire.Revision // that the reply reflects
+	doubt    *Error        // not nil: an earlier try may have been carried out, and this is why nobody knows
 }
 
 func run[Reply any](ctx context.Context, k *attempts) (*Reply, error) {
@@ -110,7 +117,9 @@ func (k *attempts) try(ctx context.Context, reply any) *Error {
 	answer, err := k.c.conn.RequestMsgWithContext(trying, m)
 	switch {
 	case err == nil:
-		return k.c.understand(k.op, answer, reply)
+		err := k.c.understand(k.op, answer, reply)
+		k.revision = revisionOf(answer)
+		return err
 	case ctx.Err() != nil:
 		return k.over(ctx, true)
 	}
@@ -177,10 +186,17 @@ func (c *Client) understand(op subjects.Operation, m *nats.Msg, reply any) *Erro
 	if err := wire.UnmarshalLenient(encoding, m.Data, reply); err != nil {
 		return garbled(op, err)
 	}
-	if revision, err := strconv.ParseUint(m.Header.Get(wire.HeaderRevision), 10, 63); err == nil {
-		c.saw(revision)
-	}
+	c.saw(revisionOf(m))
 	return nil
+}
+
+// revisionOf is the revision that a reply reflects, 0 when it does not say.
+func revisionOf(m *nats.Msg) wire.Revision {
+	revision, err := strconv.ParseUint(m.Header.Get(wire.HeaderRevision), 10, 63)
+	if err != nil {
+		return 0
+	}
+	return wire.Revision(revision)
 }
 
 func garbled(op subjects.Operation, err error) *Error {

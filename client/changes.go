@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -50,6 +51,7 @@ type Changes struct {
 	taken    message // the last one
 	consumer jetstream.Consumer
 	messages jetstream.MessagesContext // nil while there is no consumer
+	release  func()                    // ends what looks after messages
 	count    uint64                    // messages taken from the consumer
 	proved   time.Time                 // when the stream last had everything from next on
 	last     uint64                    // last sequence of the stream at the last look at it
@@ -175,6 +177,7 @@ func (x *Changes) Close() {
 func (x *Changes) drop() {
 	if x.messages != nil {
 		x.messages.Stop()
+		x.release()
 		x.messages = nil
 	}
 }
@@ -220,10 +223,33 @@ func (x *Changes) consume(ctx context.Context) error {
 		return err
 	}
 	x.count = 0
-	x.messages, err = x.consumer.Messages(
+	messages, err := x.consumer.Messages(
 		jetstream.PullMaxMessagesWithBytesLimit(readAhead, readAheadBytes), jetstream.PullHeartbeat(heartbeat),
 	)
-	return err
+	if err != nil {
+		return err
+	}
+	x.messages, x.release = messages, stopOnReconnect(x.c.opts.JetStream.Conn(), messages)
+	return nil
+}
+
+// stopOnReconnect ends messages when the connection is back after it was lost: the consumer may be gone as well, which its missing
+// heartbeats would tell later. The caller calls release in the end.
+func stopOnReconnect(conn *nats.Conn, messages jetstream.MessagesContext) (release func()) {
+	connected, over := conn.StatusChanged(nats.CONNECTED), make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-connected:
+			messages.Stop()
+		case <-over:
+		}
+		conn.RemoveStatusListener(connected)
+	})
+	return func() {
+		close(over)
+		watching.Wait()
+	}
 }
 
 // verify checks that the stream is the one that was followed, and has all that was not looked at.

@@ -144,10 +144,10 @@ func (c *Client) bound() *Client {
 }
 
 // saw remembers a revision that a reply has shown.
-func (c *Client) saw(revision uint64) {
+func (c *Client) saw(revision wire.Revision) {
 	for {
 		last := c.shared.seen.Load()
-		if revision <= last || c.shared.seen.CompareAndSwap(last, revision) {
+		if uint64(revision) <= last || c.shared.seen.CompareAndSwap(last, uint64(revision)) {
 			return
 		}
 	}
