@@ -92,6 +92,9 @@ const (
 // errNoJetStream: see [Options.JetStream].
 var errNoJetStream = errors.New("follow changes: Options.JetStream is not set")
 
+// errBack: see stopOnReconnect.
+var errBack = errors.New("the connection was lost and is back")
+
 // Changes finds the place where the wanted changes begin. The caller closes the stream. Errors: [ErrHistoryGone] when changes after
 // the revision were removed, and those of JetStream, such as [jetstream.ErrStreamNotFound] where the service never ran.
 func (c *Client) Changes(ctx context.Context, r ChangesRequest) (*Changes, error) {
@@ -194,7 +197,10 @@ func (x *Changes) message(ctx context.Context) (jetstream.Msg, error) {
 		m, err := x.messages.Next(jetstream.NextContext(waiting))
 		idle := waiting.Err() != nil
 		cancel()
-		if err == nil || ctx.Err() != nil || !idle {
+		switch {
+		case errors.Is(err, jetstream.ErrMsgIteratorClosed) && !errors.Is(err, jetstream.ErrConnectionClosed):
+			return nil, errBack
+		case err == nil, ctx.Err() != nil, !idle:
 			return m, err
 		}
 		if err := x.look(ctx); err != nil {
