@@ -175,10 +175,10 @@ func (k *Cache[Key, Value]) Get(ctx context.Context, key Key) (*Value, error) {
 		return a.value, nil
 	}
 	a, f, err := k.find(key)
-	if f == nil {
-		if err != nil {
-			return nil, err
-		}
+	switch {
+	case err != nil:
+		return nil, err
+	case a != nil:
 		return a.value, nil
 	}
 	select {
@@ -194,39 +194,46 @@ func (k *Cache[Key, Value]) Get(ctx context.Context, key Key) (*Value, error) {
 
 // find returns what is known of a key, or else a read that is under way.
 func (k *Cache[Key, Value]) find(key Key) (*answer[Value], *flight[Value], error) {
-	subject := k.source.subject(key)
 	k.mu.Lock()
 	if k.closed {
 		k.mu.Unlock()
 		return nil, nil, ErrCacheClosed
 	}
 	k.checkConnectionLocked()
+	e := k.entryLocked(key)
+	a, f := e.answer, (*flight[Value])(nil)
+	if a == nil || !k.goodLocked(a) {
+		a, f = nil, k.flightLocked(e)
+	}
+	gone := k.evictLocked()
+	k.mu.Unlock()
+	for _, sub := range gone {
+		unsubscribe(sub)
+	}
+	return a, f, nil
+}
+
+// entryLocked is the entry of a key, as the one used last.
+func (k *Cache[Key, Value]) entryLocked(key Key) *entry[Key, Value] {
+	subject := k.source.subject(key)
 	e, ok := k.entries[subject]
-	var gone []*nats.Subscription
 	if !ok {
 		e = &entry[Key, Value]{key: key, subject: subject}
 		e.place = k.used.PushFront(e)
 		k.entries[subject] = e
 	}
 	k.used.MoveToFront(e.place)
-	if e.answer != nil && k.goodLocked(e.answer) {
-		k.mu.Unlock()
-		return e.answer, nil, nil
-	}
+	return e
+}
+
+// flightLocked is the read of an entry, which begins if none is under way.
+func (k *Cache[Key, Value]) flightLocked(e *entry[Key, Value]) *flight[Value] {
 	if e.flight == nil {
 		e.flight = &flight[Value]{done: make(chan struct{})}
 		k.reading[e] = struct{}{}
 		k.running.Go(func() { k.fly(e) })
 	}
-	f := e.flight
-	if !ok {
-		gone = k.evictLocked()
-	}
-	k.mu.Unlock()
-	for _, sub := range gone {
-		unsubscribe(sub)
-	}
-	return nil, f, nil
+	return e.flight
 }
 
 func (k *Cache[Key, Value]) goodLocked(a *answer[Value]) bool {
