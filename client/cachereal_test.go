@@ -125,4 +125,3 @@ func room(t testing.TB, c *client.Client, target wire.Target, id string) {
 		t.Fatalf("commit %s: %+v, %v", id, ready, err)
 	}
 }
-

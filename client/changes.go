@@ -47,6 +47,7 @@ type Changes struct {
 	from    place  // changes up to this one are not wanted, or were taken
 	next    uint64 // sequence of the first message that was not looked at
 
+	idle     time.Duration // see idleCheck
 	stream   identity
 	taken    message // the last one
 	consumer jetstream.Consumer
@@ -118,7 +119,7 @@ func (c *Client) Changes(ctx context.Context, r ChangesRequest) (*Changes, error
 
 // changesAt are the changes from a sequence of the stream on.
 func (c *Client) changesAt(filters []string, stream jetstream.Stream, next uint64) *Changes {
-	return &Changes{c: c, filters: filters, next: next, stream: identityOf(stream)}
+	return &Changes{c: c, filters: filters, next: next, idle: idleCheck, stream: identityOf(stream)}
 }
 
 // through is the place of the last change of a revision.
@@ -193,7 +194,7 @@ func (x *Changes) message(ctx context.Context) (jetstream.Msg, error) {
 		}
 	}
 	for {
-		waiting, cancel := context.WithTimeout(ctx, idleCheck)
+		waiting, cancel := context.WithTimeout(ctx, x.idle)
 		m, err := x.messages.Next(jetstream.NextContext(waiting))
 		idle := waiting.Err() != nil
 		cancel()

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"time"
+
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -16,3 +18,9 @@ func Reads(op subjects.Operation) (reads, known bool) {
 
 // SelfFenced is selfFenced.
 func SelfFenced(w wire.StoreWriteRequest) bool { return selfFenced(&w) }
+
+// LookOften has x look after its stream when nothing has come for d.
+func LookOften(x *Changes, d time.Duration) { x.idle = d }
+
+// Position is the sequence of the first message that x has not looked at.
+func Position(x *Changes) uint64 { return x.next }

@@ -113,7 +113,9 @@ var families = map[string]family{
 			func(c *client.Client, ctx context.Context) iter.Seq2[wire.ClientServerItem, error] {
 				return c.ClientServers.All(ctx, wire.ClientServerListRequest{ChannelName: "chat"})
 			},
-			func(r *wire.ClientServerItem) (wire.RID, string, wire.RowState) { return r.ServerRID, r.OwnerID, r.RowState },
+			func(r *wire.ClientServerItem) (wire.RID, string, wire.RowState) {
+				return r.ServerRID, r.OwnerID, r.RowState
+			},
 		),
 	},
 	"fanout publishers": {
