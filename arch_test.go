@@ -111,6 +111,30 @@ func TestOnlyTheProgramAndTestsLinkTheServer(t *testing.T) {
 	}
 }
 
+// clientBans is what no program that only calls the service shall have to build.
+var clientBans = []string{"github.com/nats-io/nats-server/", "go.opentelemetry.io/", "github.com/prometheus/"}
+
+func TestClientsStaySmall(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		if strings.TrimPrefix(p.ImportPath, module) != "client" {
+			continue
+		}
+		for _, d := range p.Deps {
+			for _, ban := range clientBans {
+				if strings.HasPrefix(d, ban) {
+					t.Errorf("client links %s", d)
+				}
+			}
+			if rest, ours := strings.CutPrefix(d, module); ours && rest != "wire" && rest != "subjects" {
+				t.Errorf("client links %s of this module", rest)
+			}
+		}
+		return
+	}
+	t.Error("there is no package client")
+}
+
 func TestEveryPackageHasADocComment(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t) {

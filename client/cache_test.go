@@ -197,14 +197,14 @@ func TestCacheKeepsAnswersAsLongAsTheyAreGood(t *testing.T) {
 	cacheWorld(t, client.DefaultCacheOptions(), func(t *testing.T, p *pushing, k *objectCache) {
 		p.put("a", "o", 5)
 		get(t, p, k, "a", "5", 1)
-		time.Sleep(15*time.Second - 1)
+		time.Sleep(15*time.Second - time.Nanosecond)
 		get(t, p, k, "a", "5", 1)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		get(t, p, k, "a", "5", 2)
 		get(t, p, k, "none", "", 3)
-		time.Sleep(time.Second - 1)
+		time.Sleep(time.Second - time.Nanosecond)
 		get(t, p, k, "none", "", 3)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		get(t, p, k, "none", "", 4)
 		if a, err := k.Get(t.Context(), actor("a")); err != nil || a.Payload != nil {
 			t.Errorf("got %+v, %v, want no payload", a, err)

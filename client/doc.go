@@ -16,6 +16,10 @@
 //     wrong or jump. A try that was given up does not take effect later.
 //   - A read never shows less than what a reply to this client has shown, on whichever instance. [Client.Leader] reads what was
 //     acknowledged to anybody.
+//   - A watch, such as [MeshNodes.Watch], lists rows and then tells each of their changes once and in order, whatever happens to
+//     connections, servers and instances; what it could not tell, because the service does not keep it any more or the receiver was
+//     too slow, it says, and lists again. [Client.Changes] are the changes alone.
+//   - A [Cache] never returns an answer that is older than a change it was told of, nor one beyond its age.
 //   - Replies of later versions of the service are understood; fields that this version does not know are dropped.
 //
 // # Concurrency
