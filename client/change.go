@@ -48,6 +48,26 @@ func placeOf(h nats.Header) (place, error) {
 	return place{wire.Revision(revision), index}, nil
 }
 
+// readChange reads the message of a change; nil is one of a kind that this version does not know.
+func (c *Client) readChange(subject string, h nats.Header, data []byte) (*Change, error) {
+	what, err := c.prefix.ParseChange(subject)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // documented above
+	}
+	p, err := placeOf(h)
+	if err != nil {
+		return nil, err
+	}
+	event, err := ReadEvent(what.Kind, h, data)
+	if err != nil {
+		return nil, err
+	}
+	return &Change{
+		Kind: what.Kind, Scope: what.Scope, ID: what.ID, Revision: p.revision, Index: p.index,
+		Type: wire.ChangeType(h.Get(wire.HeaderChange)), Event: event,
+	}, nil
+}
+
 // ReadEvent reads the message of a change of a kind: headers h and payload data. It returns a pointer to the event type of the
 // kind; fields of later versions are dropped. The errors are for a kind that this version does not know and for a message that is
 // malformed.

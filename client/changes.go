@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,19 +47,17 @@ type Changes struct {
 	next    uint64 // sequence of the first message that was not looked at
 
 	idle     time.Duration // see idleCheck
-	stream   identity
-	taken    message // the last one
+	created  time.Time     // of the stream that is followed
+	taken    message       // the last one
 	consumer jetstream.Consumer
 	messages jetstream.MessagesContext // nil while there is no consumer
 	release  func()                    // ends what looks after messages
 	count    uint64                    // messages taken from the consumer
 	proved   time.Time                 // when the stream last had everything from next on
+	gap      uint64                    // next before the first gap since then that was not proved to be one of the filter; 0 when there is none
 	last     uint64                    // last sequence of the stream at the last look at it
 	behind   time.Time                 // since when the stream seems to end before next; zero while it does not
 }
-
-// identity is what a stream keeps for life.
-type identity struct{ created time.Time }
 
 // message is one in the stream.
 type message struct {
@@ -78,7 +75,8 @@ const (
 	idleCheck = 10 * time.Second
 	// heartbeat is how often an idle consumer gives a sign; two missing ones end it.
 	heartbeat = 3 * time.Second
-	// provedFor is how long a proof that no message was removed is good for the messages that come: the least retention of changes.
+	// provedFor is the time between two proofs, at least, that no message was removed before it was looked at, and so how long it takes
+	// at most to notice it.
 	provedFor = time.Second
 	// lookPatience bounds one request about stream or consumer.
 	lookPatience = 5 * time.Second
@@ -119,13 +117,11 @@ func (c *Client) Changes(ctx context.Context, r ChangesRequest) (*Changes, error
 
 // changesAt are the changes from a sequence of the stream on.
 func (c *Client) changesAt(filters []string, stream jetstream.Stream, next uint64) *Changes {
-	return &Changes{c: c, filters: filters, next: next, idle: idleCheck, stream: identityOf(stream)}
+	return &Changes{c: c, filters: filters, next: next, idle: idleCheck, created: stream.CachedInfo().Created}
 }
 
 // through is the place of the last change of a revision.
 func through(r wire.Revision) place { return place{r, ^uint64(0)} }
-
-func identityOf(s jetstream.Stream) identity { return identity{s.CachedInfo().Created} }
 
 // changesStream finds the stream of changes, with its state.
 func (c *Client) changesStream(ctx context.Context) (jetstream.Stream, error) {
@@ -186,162 +182,6 @@ func (x *Changes) drop() {
 	}
 }
 
-// message waits for one.
-func (x *Changes) message(ctx context.Context) (jetstream.Msg, error) {
-	if x.messages == nil {
-		if err := x.consume(ctx); err != nil {
-			return nil, err
-		}
-	}
-	for {
-		waiting, cancel := context.WithTimeout(ctx, x.idle)
-		m, err := x.messages.Next(jetstream.NextContext(waiting))
-		idle := waiting.Err() != nil
-		cancel()
-		switch {
-		case errors.Is(err, jetstream.ErrMsgIteratorClosed) && !errors.Is(err, jetstream.ErrConnectionClosed):
-			return nil, errBack
-		case err == nil, ctx.Err() != nil, !idle:
-			return m, err
-		}
-		if err := x.look(ctx); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// consume makes a consumer that begins with the next message.
-func (x *Changes) consume(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
-	defer cancel()
-	stream, err := x.c.changesStream(ctx)
-	if err != nil {
-		return err
-	}
-	if err := x.verify(ctx, stream); err != nil {
-		return err
-	}
-	// The start is a sequence also while nothing has come yet: "new" would begin later each time.
-	x.consumer, err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubjects: x.filters, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: x.next,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerLives,
-	})
-	if err != nil {
-		return err
-	}
-	x.count = 0
-	messages, err := x.consumer.Messages(
-		jetstream.PullMaxMessagesWithBytesLimit(readAhead, readAheadBytes), jetstream.PullHeartbeat(heartbeat),
-	)
-	if err != nil {
-		return err
-	}
-	x.messages, x.release = messages, stopOnReconnect(x.c.opts.JetStream.Conn(), messages)
-	return nil
-}
-
-// stopOnReconnect ends messages when the connection is back after it was lost: the consumer may be gone as well, which its missing
-// heartbeats would tell later. The caller calls release in the end.
-func stopOnReconnect(conn *nats.Conn, messages jetstream.MessagesContext) (release func()) {
-	connected, over := conn.StatusChanged(nats.CONNECTED), make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case <-connected:
-			messages.Stop()
-		case <-over:
-		}
-		conn.RemoveStatusListener(connected)
-	})
-	return func() {
-		close(over)
-		watching.Wait()
-	}
-}
-
-// verify checks that the stream is the one that was followed, and has all that was not looked at.
-func (x *Changes) verify(ctx context.Context, stream jetstream.Stream) error {
-	if err := x.intact(stream); err != nil {
-		return err
-	}
-	if x.taken.seq == 0 || x.taken.seq < stream.CachedInfo().State.FirstSeq {
-		return nil
-	}
-	// A stream that was set back and has grown past next again has other messages.
-	there, err := history{stream}.place(ctx, x.taken.seq)
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound): // a server that is behind, or it was removed just now
-		return nil
-	case err != nil:
-		return err
-	case there != x.taken.place:
-		return x.gone(nil)
-	}
-	return nil
-}
-
-// intact checks the state of the stream.
-func (x *Changes) intact(stream jetstream.Stream) error {
-	info := stream.CachedInfo()
-	switch {
-	case identityOf(stream) != x.stream:
-		return x.gone(nil)
-	case info.State.LastSeq+1 < x.next:
-		if x.behind.IsZero() {
-			x.behind = time.Now()
-		}
-		if time.Since(x.behind) >= setBack {
-			return x.gone(nil)
-		}
-		return fmt.Errorf("the stream ends with message %d, before message %d", info.State.LastSeq, x.next)
-	case info.State.FirstSeq > x.next:
-		return x.gone(stream)
-	}
-	x.behind, x.proved = time.Time{}, time.Now()
-	return nil
-}
-
-// gone is the error for a stream that has not everything any more, or nil for one that was replaced.
-func (x *Changes) gone(stream jetstream.Stream) error {
-	e := &HistoryGoneError{After: x.from.revision, Replaced: stream == nil}
-	if stream != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
-		defer cancel()
-		if oldest, err := (history{stream}).place(ctx, stream.CachedInfo().State.FirstSeq); err == nil {
-			e.Oldest = oldest.revision
-		}
-	}
-	return e
-}
-
-// look looks after consumer and stream when nothing has come for a while, and moves next on to where nothing is wanted: else the
-// stream would be trimmed past it one day, and nobody could tell whether changes were lost.
-func (x *Changes) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
-	defer cancel()
-	consumer, err := x.consumer.Info(ctx)
-	if err != nil {
-		return err
-	}
-	stream, err := x.c.changesStream(ctx)
-	if err != nil {
-		return err
-	}
-	if err := x.intact(stream); err != nil {
-		return err
-	}
-	// The consumer was asked after the last look and before this one. So it has passed the end of the stream at the last look if it
-	// has nothing left, and nothing was removed before it came there.
-	switch received := consumer.Delivered.Consumer == x.count; {
-	case received && consumer.NumPending == 0:
-		x.next = max(x.next, x.last+1)
-	case received:
-		return fmt.Errorf("%d changes wait and are not sent", consumer.NumPending)
-	}
-	x.last = stream.CachedInfo().State.LastSeq
-	return nil
-}
-
 // take reads a message; nil without an error is one that is not wanted.
 func (x *Changes) take(ctx context.Context, m jetstream.Msg) (*Change, error) {
 	meta, err := m.Metadata()
@@ -372,38 +212,6 @@ func (x *Changes) take(ctx context.Context, m jetstream.Msg) (*Change, error) {
 		return nil, &malformedError{meta.Sequence.Stream, err}
 	}
 	return change, nil
-}
-
-// skipped checks that no message from next up to seq was removed before the consumer came there.
-func (x *Changes) skipped(ctx context.Context, seq uint64) error {
-	if seq == x.next || time.Since(x.proved) < provedFor {
-		return nil
-	}
-	stream, err := x.c.changesStream(ctx)
-	if err != nil {
-		return err
-	}
-	return x.intact(stream)
-}
-
-// readChange reads the message of a change; nil is one of a kind that this version does not know.
-func (c *Client) readChange(subject string, h nats.Header, data []byte) (*Change, error) {
-	what, err := c.prefix.ParseChange(subject)
-	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // documented above
-	}
-	p, err := placeOf(h)
-	if err != nil {
-		return nil, err
-	}
-	event, err := ReadEvent(what.Kind, h, data)
-	if err != nil {
-		return nil, err
-	}
-	return &Change{
-		Kind: what.Kind, Scope: what.Scope, ID: what.ID, Revision: p.revision, Index: p.index,
-		Type: wire.ChangeType(h.Get(wire.HeaderChange)), Event: event,
-	}, nil
 }
 
 // malformedError is a message of the stream that is not understood.

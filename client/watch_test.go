@@ -170,6 +170,9 @@ func TestWatchOutlivesLeaderChangesAndServers(t *testing.T) {
 	w.stop()
 	all.awaitState(spots(t, c, nil))
 	some.awaitState(spots(t, c, filtered))
+	if n := all.count(client.EventResync); n != 0 {
+		t.Errorf("%d resyncs, although nothing was removed", n)
+	}
 }
 
 func TestSlowWatcherLearnsThatItMissedChanges(t *testing.T) {
