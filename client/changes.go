@@ -66,10 +66,12 @@ type message struct {
 }
 
 const (
-	// readAhead and readAheadBytes bound what a consumer is sent ahead. The bytes are more than one message can have, and far below
-	// the 64 MiB of waiting data at which a server cuts a connection.
-	readAhead      = 500
-	readAheadBytes = 16 << 20
+	// readAhead bounds what a consumer is sent ahead: with a megabyte each, messages stay far below the 64 MiB of waiting data at
+	// which a server cuts a connection. A limit of bytes besides would cost a status message for each pull, for which the queue of
+	// the client library has no room when it is full.
+	readAhead = 32
+	// pullFor is how long one pull waits; an idle one sends few heartbeats meanwhile.
+	pullFor = 10 * time.Second
 	// idleCheck is how long without a change it takes to look after consumer and stream, and so how long it takes at most twice
 	// until a consumer is noticed that gets nothing any more.
 	idleCheck = 10 * time.Second
@@ -90,6 +92,9 @@ const (
 
 // errNoJetStream: see [Options.JetStream].
 var errNoJetStream = errors.New("follow changes: Options.JetStream is not set")
+
+// errDropped: the client library had no room for a message.
+var errDropped = errors.New("messages were dropped")
 
 // errBack: see stopOnReconnect.
 var errBack = errors.New("the connection was lost and is back")
@@ -156,6 +161,9 @@ func (x *Changes) Next(ctx context.Context) (*Change, error) {
 			return nil, err
 		}
 		x.c.interrupted(err)
+		if errors.Is(err, errDropped) {
+			continue
+		}
 		if err := pause(ctx); err != nil {
 			return nil, err
 		}
@@ -189,7 +197,7 @@ func (x *Changes) take(ctx context.Context, m jetstream.Msg) (*Change, error) {
 		return nil, err
 	}
 	if meta.Sequence.Consumer != x.count+1 {
-		return nil, fmt.Errorf("message %d of the consumer after message %d", meta.Sequence.Consumer, x.count)
+		return nil, fmt.Errorf("%w: message %d of the consumer after message %d", errDropped, meta.Sequence.Consumer, x.count)
 	}
 	if err := x.skipped(ctx, meta.Sequence.Stream); err != nil {
 		return nil, err

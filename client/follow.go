@@ -61,7 +61,7 @@ func (x *Changes) consume(ctx context.Context) error {
 	}
 	x.count = 0
 	messages, err := x.consumer.Messages(
-		jetstream.PullMaxMessagesWithBytesLimit(readAhead, readAheadBytes), jetstream.PullHeartbeat(heartbeat),
+		jetstream.PullMaxMessages(readAhead), jetstream.PullExpiry(pullFor), jetstream.PullHeartbeat(heartbeat),
 	)
 	if err != nil {
 		return err

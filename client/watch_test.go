@@ -183,7 +183,7 @@ func TestSlowWatcherLearnsThatItMissedChanges(t *testing.T) {
 	gate := make(chan struct{})
 	all, some := mirrorSpots(t, connected(t, n), nil, gate), mirrorSpots(t, connected(t, n), filtered, gate)
 	w := startWorkload(t, c)
-	w.await(1500) // more than is read ahead
+	w.await(300) // more than is read ahead
 	info, err := stream.Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
