@@ -75,8 +75,8 @@ var rules = []rule{
 }
 
 // serverUsers may link the NATS server; nobody else, so that clients stay small.
-// kvtest is a test suite: only tests link it.
-var serverUsers = map[string]bool{"embedded": true, "testenv": true, "kvstore/kvtest": true, "cmd/zlink-nats": true}
+// kvtest and instancetest are for tests: only tests link them.
+var serverUsers = map[string]bool{"embedded": true, "testenv": true, "kvstore/kvtest": true, "instance/instancetest": true, "cmd/zlink-nats": true}
 
 func TestArrows(t *testing.T) {
 	t.Parallel()

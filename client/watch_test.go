@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/zlink/zlink-nats/client"
+	"github.com/zlink/zlink-nats/instance/instancetest"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
@@ -105,24 +106,28 @@ var filtered = &wire.SpotFilter{MeshName: "play", SpotType: "t1"}
 
 func TestWatchShowsWhatTheListDoes(t *testing.T) {
 	t.Parallel()
-	for name, disturb := range map[string]func(t *testing.T, n *testenv.Node, r *testenv.Relay, s []*service, w *workload){
-		"undisturbed": func(_ *testing.T, _ *testenv.Node, _ *testenv.Relay, _ []*service, w *workload) { w.await(100) },
-		"instance killed and replaced": func(t *testing.T, n *testenv.Node, _ *testenv.Relay, s []*service, w *workload) {
-			s[0].kill()
+	for name, disturb := range map[string]func(t *testing.T, n *testenv.Node, r *testenv.Relay, s []*instancetest.Running, w *workload){
+		"undisturbed": func(_ *testing.T, _ *testenv.Node, _ *testenv.Relay, _ []*instancetest.Running, w *workload) {
+			w.await(100)
+		},
+		"instance killed and replaced": func(t *testing.T, n *testenv.Node, _ *testenv.Relay, s []*instancetest.Running, w *workload) {
+			s[0].Kill()
 			w.await(50)
 			serve(t, n, "c", 1)
 		},
-		"server restarted": func(_ *testing.T, n *testenv.Node, _ *testenv.Relay, _ []*service, _ *workload) { n.Restart() },
-		"server killed": func(_ *testing.T, n *testenv.Node, _ *testenv.Relay, _ []*service, _ *workload) {
+		"server restarted": func(_ *testing.T, n *testenv.Node, _ *testenv.Relay, _ []*instancetest.Running, _ *workload) {
+			n.Restart()
+		},
+		"server killed": func(_ *testing.T, n *testenv.Node, _ *testenv.Relay, _ []*instancetest.Running, _ *workload) {
 			n.Kill()
 			n.Start()
 		},
-		"connection cut": func(_ *testing.T, _ *testenv.Node, r *testenv.Relay, _ []*service, w *workload) {
+		"connection cut": func(_ *testing.T, _ *testenv.Node, r *testenv.Relay, _ []*instancetest.Running, w *workload) {
 			r.Cut()
 			w.await(50)
 			r.Heal()
 		},
-		"connection held up": func(_ *testing.T, _ *testenv.Node, r *testenv.Relay, _ []*service, w *workload) {
+		"connection held up": func(_ *testing.T, _ *testenv.Node, r *testenv.Relay, _ []*instancetest.Running, w *workload) {
 			r.Pause()
 			w.await(50)
 			r.Resume()
@@ -131,7 +136,7 @@ func TestWatchShowsWhatTheListDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := testenv.Server(t, testenv.ServerOptions{})
-			services := []*service{serve(t, n, "a", 1), serve(t, n, "b", 1)}
+			services := []*instancetest.Running{serve(t, n, "a", 1), serve(t, n, "b", 1)}
 			relay := testenv.Proxy(t, n.URL())
 			c := connected(t, n)
 			w := startWorkload(t, c)
@@ -214,7 +219,7 @@ func TestWatchNoticesAStreamThatWasReplaced(t *testing.T) {
 		}
 	}
 	m.awaitEvent(client.EventUpserted, 10)
-	s.kill()
+	s.Kill()
 	n.RestoreDir(t, backup)
 	serve(t, n, "b", 1)
 	m.awaitState(spots(t, connected(t, n), nil))

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/zlink/zlink-nats/instance/instancetest"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/testenv"
 )
@@ -26,7 +27,7 @@ var faults = []fault{
 	}},
 	{"an instance is stopped", false, func(w *world, r *rand.Rand) func() {
 		place := r.IntN(len(w.instances))
-		w.instances[place].stop()
+		w.instances[place].Stop()
 		w.instances[place] = nil
 		return func() { w.startInstance(place) }
 	}},
@@ -46,10 +47,10 @@ var faults = []fault{
 		}
 		return func() { w.startServer(n) }
 	}},
-	{"the leader of the bucket stops", true, stopLeader("KV_" + bucket)},
+	{"the leader of the bucket stops", true, stopLeader("KV_" + instancetest.Bucket)},
 	{"the leader of the changes stops", true, stopLeader(subjects.ChangesStream)},
 	{"the leader of the bucket hands over", true, func(w *world, _ *rand.Rand) func() {
-		w.cluster.StepDown(w.t, testenv.GlobalAccount, "KV_"+bucket)
+		w.cluster.StepDown(w.t, testenv.GlobalAccount, "KV_"+instancetest.Bucket)
 		return func() {}
 	}},
 }
@@ -91,7 +92,7 @@ func (w *world) startServer(n *testenv.Node) {
 			w.cluster.StartNode(i)
 		}
 	}
-	for _, stream := range []string{"KV_" + bucket, subjects.ChangesStream} {
+	for _, stream := range []string{"KV_" + instancetest.Bucket, subjects.ChangesStream} {
 		w.cluster.WaitStreamCurrent(w.t, testenv.GlobalAccount, stream)
 	}
 }

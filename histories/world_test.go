@@ -15,7 +15,7 @@ type world struct {
 	nodes    []*testenv.Node
 	log      *logs
 
-	instances [2]*instance
+	instances [2]*member
 	started   int    // instances so far
 	ways      []*way // of the callers
 }

@@ -1,10 +1,6 @@
 package measure_test
 
 import (
-	"context"
-	"errors"
-	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,47 +8,17 @@ import (
 
 	"github.com/zlink/zlink-nats/client"
 	"github.com/zlink/zlink-nats/instance"
+	"github.com/zlink/zlink-nats/instance/instancetest"
 	"github.com/zlink/zlink-nats/measure"
 	"github.com/zlink/zlink-nats/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.VerifyNoLeaks(m) }
 
-// serve runs a service on a server of its own.
-func serve(t *testing.T) *testenv.Node {
-	t.Helper()
-	server := testenv.Server(t, testenv.ServerOptions{})
-	i, err := instance.Open(t.Context(), instance.Options{
-		Conn: server.Connect(t, nats.ReconnectBufSize(-1)), Bucket: "zlink", ID: "one", Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, stop := context.WithCancel(context.Background())
-	var parts sync.WaitGroup
-	parts.Go(func() {
-		if err := i.Run(running); !errors.Is(err, context.Canceled) {
-			t.Errorf("instance: %v", err)
-		}
-	})
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := i.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-		stop()
-		parts.Wait()
-	})
-	if err := i.Serve(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return server
-}
-
 func TestScenariosWorkAndLeaveNothing(t *testing.T) {
 	t.Parallel()
-	server := serve(t)
+	server := testenv.Server(t, testenv.ServerOptions{})
+	instancetest.Start(t, instance.Options{Conn: instancetest.Connect(t, server), ID: "one"})
 	conns := []*nats.Conn{server.Connect(t), server.Connect(t)}
 	c, err := client.New(conns[0], client.Options{})
 	if err != nil {

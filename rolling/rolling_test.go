@@ -22,7 +22,6 @@ func TestEveryPartIsRenewedUnderLoad(t *testing.T) {
 		t.Skip("three servers")
 	}
 	w := newWorld(t)
-	defer w.close()
 	watching, stop := context.WithCancel(t.Context())
 	defer stop()
 	c := w.client()
