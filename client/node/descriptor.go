@@ -184,7 +184,7 @@ func (r *Runtime) flush(ctx context.Context, p *publication) error {
 		if d == nil {
 			return err
 		}
-		reply, err := r.send(ctx, p, token, d, intent)
+		reply, err := r.sendDescriptor(ctx, p, token, d, intent)
 		if err = r.settle(p, token, d, reply, err); err != nil {
 			return err
 		}
@@ -217,8 +217,8 @@ func (r *Runtime) next(p *publication, token wire.OwnerToken) (descriptor, wire.
 	return p.sent.issued(token, r.lifecycle, p.revision), intent, nil
 }
 
-// send sends a descriptor: what is refused as a renewal may be nobody's any more.
-func (r *Runtime) send(ctx context.Context, p *publication, token wire.OwnerToken, d descriptor, intent wire.Intent) (*wire.UpdateReply, error) {
+// sendDescriptor sends a descriptor: what is refused as a renewal may be nobody's any more.
+func (r *Runtime) sendDescriptor(ctx context.Context, p *publication, token wire.OwnerToken, d descriptor, intent wire.Intent) (*wire.UpdateReply, error) {
 	reply, err := d.update(ctx, r.o.Client, intent)
 	if err != nil || reply.Status == wire.StatusStored || intent == wire.IntentNewClaim {
 		return reply, err
@@ -280,6 +280,10 @@ func (r *Runtime) publishAll(ctx context.Context) {
 func (r *Runtime) pending() []*publication {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.pendingLocked()
+}
+
+func (r *Runtime) pendingLocked() []*publication {
 	var list []*publication
 	for _, p := range r.published {
 		if p.wish != nil && !p.malformed && !p.exhausted && !p.current(r.token.LeaseGeneration) {

@@ -30,7 +30,7 @@ func (r *Runtime) drainPeers(ctx context.Context) error {
 	var errs []error
 	for key, t := range r.peers() {
 		p := newPeer(t.row.(peer).p)
-		if p.p.Draining && t.lease != 0 {
+		if p.p.Draining && t.lease != 0 && t.doubt == 0 {
 			continue
 		}
 		p.p.Draining = true
@@ -70,23 +70,25 @@ func (r *Runtime) descriptors() []descriptor {
 
 // awaitEmpty waits until no object counts on the host's nodes.
 func (r *Runtime) awaitEmpty(ctx context.Context) error {
+	var why error
 	for {
 		objects, err := r.Usage(ctx)
-		if err == nil && objects == 0 {
+		switch {
+		case err == nil && objects == 0:
 			return nil
+		case err == nil:
+			why = fmt.Errorf("%d objects are left", objects)
+		case why == nil:
+			why = err
 		}
 		_ = r.drainPeers(ctx) // those that failed; Drain has told so
 		t := time.NewTimer(r.o.PollInterval)
 		select {
 		case <-t.C:
-			continue
 		case <-ctx.Done():
 			t.Stop()
+			return fmt.Errorf("%w: %w", ErrNotDrained, why)
 		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrNotDrained, err)
-		}
-		return fmt.Errorf("%w: %d objects are left: %w", ErrNotDrained, objects, context.Cause(ctx))
 	}
 }
 

@@ -22,7 +22,6 @@ func (r *Runtime) beat(l *life, next time.Duration) {
 		}
 		next += r.o.RenewInterval
 		wake(l.publish)
-		wake(l.reclaim)
 	}
 }
 

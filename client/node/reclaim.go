@@ -57,18 +57,16 @@ func (c *reclaim) leave(key string, still bool) {
 	}
 }
 
-// bringBack makes one pass over what a fresh claim has to bring back. What fails is left to the next pass.
+// bringBack makes one pass over what a fresh claim has to bring back once the descriptors have been sent. What fails is left to the
+// next pass.
 func (r *Runtime) bringBack(ctx context.Context) {
 	c := r.dueReclaim()
 	if c == nil {
 		return
 	}
 	c.errs = nil
-	r.publishAll(ctx)
 	if r.publishedUnder(c.lease) {
 		r.bindAll(ctx, c)
-	} else {
-		c.fail(errors.New("authorities wait for the descriptors"))
 	}
 	r.rewriteAll(ctx, c)
 	if ctx.Err() != nil {
@@ -324,9 +322,9 @@ func (r *Runtime) rewriteAll(ctx context.Context, c *reclaim) {
 	due := func(t tracked, now wire.OwnerToken) bool {
 		return now == c.lease && t.lease != now.LeaseGeneration && t.tried != now.LeaseGeneration
 	}
-	var g errgroup.Group
-	g.SetLimit(rewriters)
 	for _, kind := range []Kind{KindPeer, KindSpot, KindActor, KindRoute} {
+		var g errgroup.Group
+		g.SetLimit(rewriters)
 		for _, key := range r.dueRows(kind, c.lease, due) {
 			g.Go(func() error {
 				if _, err := r.rewrite(ctx, key, due); err != nil {
@@ -335,8 +333,8 @@ func (r *Runtime) rewriteAll(ctx context.Context, c *reclaim) {
 				return nil
 			})
 		}
+		_ = g.Wait() // none fails
 	}
-	_ = g.Wait() // none fails
 }
 
 func (r *Runtime) dueRows(kind Kind, lease wire.OwnerToken, due func(tracked, wire.OwnerToken) bool) []Key {

@@ -24,6 +24,7 @@ type tracked struct {
 	row   row
 	lease wire.Generation // under which it was stored last; 0 is not known to be stored
 	tried wire.Generation // under which a rewriting was answered
+	doubt wire.Generation // under which a write was not answered
 }
 
 // AutoIntent has the runtime choose the intent of a write: newClaim the first time under a lease, then renew.
@@ -128,12 +129,6 @@ func (r *Runtime) put(ctx context.Context, w row, intent wire.Intent) (*wire.Upd
 	if err != nil {
 		return nil, fmt.Errorf("put %v: %w", key, err)
 	}
-	if intent == AutoIntent {
-		intent = wire.IntentNewClaim
-		if r.trackedRow(key).lease == token.LeaseGeneration {
-			intent = wire.IntentRenew
-		}
-	}
 	reply, err := r.write(ctx, w, token, intent)
 	if err != nil {
 		return nil, fmt.Errorf("put %v: %w", key, err)
@@ -165,36 +160,65 @@ func (r *Runtime) rewrite(ctx context.Context, key Key, due func(tracked, wire.O
 
 // write sends a row and keeps track of what became of it.
 func (r *Runtime) write(ctx context.Context, w row, token wire.OwnerToken, intent wire.Intent) (*wire.UpdateReply, error) {
-	reply, err := w.owned(token).update(ctx, r.o.Client, intent)
+	key := w.key()
+	reply, err := r.send(ctx, w.owned(token), r.trackedRow(key), token, intent)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := w.key()
 	r.askedLocked(OpCompareExchange, err)
+	t := tracked{row: w}
+	if was := r.rows[key.Kind][key]; was != nil {
+		t.lease, t.tried = was.lease, was.tried
+	}
 	switch {
 	case isMalformed(err):
 		return nil, err
 	case err != nil:
-		r.trackLocked(w, tracked{row: w})
+		t.doubt = token.LeaseGeneration
+		r.trackLocked(key, t)
 		return nil, err
 	case reply.Status == wire.StatusStored:
-		r.trackLocked(w, tracked{row: w, lease: token.LeaseGeneration, tried: token.LeaseGeneration})
+		r.trackLocked(key, tracked{row: w, lease: token.LeaseGeneration, tried: token.LeaseGeneration})
 		r.events.tell(Event{Kind: rowEvents[key.Kind].updated, Key: key})
 		return reply, nil
 	}
-	r.failedLocked(OpCompareExchange, fmt.Errorf("%s of %v: %s", intent, key, reply.Status))
-	t := r.rows[key.Kind][key]
+	r.failedLocked(OpCompareExchange, fmt.Errorf("put %v: %s", key, reply.Status))
+	was := r.rows[key.Kind][key]
 	switch {
 	case reply.Status == wire.StatusIgnoredStale:
 		delete(r.rows[key.Kind], key)
 		r.events.tell(Event{Kind: EventOwnershipLost, Key: key})
-	case t != nil:
-		t.lease, t.tried = 0, token.LeaseGeneration
+	case was != nil:
+		was.lease, was.tried = 0, token.LeaseGeneration
 	}
 	return reply, nil
 }
 
-func (r *Runtime) trackLocked(w row, t tracked) {
-	key := w.key()
+// send sends a row. Where the intent is up to the runtime, and an earlier write has no answer, the row may be there or not: what is
+// refused as the one is tried as the other.
+func (r *Runtime) send(ctx context.Context, w row, t tracked, token wire.OwnerToken, intent wire.Intent) (*wire.UpdateReply, error) {
+	auto := intent == AutoIntent
+	other := wire.IntentRenew
+	if auto {
+		intent = wire.IntentNewClaim
+		if t.lease == token.LeaseGeneration {
+			intent, other = wire.IntentRenew, wire.IntentNewClaim
+		}
+	}
+	reply, err := w.update(ctx, r.o.Client, intent)
+	if !auto || err != nil || reply.Status != wire.StatusRejectedConflict || t.doubt != token.LeaseGeneration {
+		return reply, err
+	}
+	if now, err := r.Admit(); err != nil || now != token {
+		return reply, nil //nolint:nilerr // the first answer stands
+	}
+	second, err := w.update(ctx, r.o.Client, other)
+	if err == nil && second.Status == wire.StatusIgnoredStale {
+		return reply, nil // it is somebody else's, and never was the host's
+	}
+	return second, err
+}
+
+func (r *Runtime) trackLocked(key Key, t tracked) {
 	if r.rows[key.Kind] == nil {
 		r.rows[key.Kind] = make(map[Key]*tracked)
 	}

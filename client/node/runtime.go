@@ -164,9 +164,16 @@ func (r *Runtime) started(ctx context.Context, l *life, h *hold, err error) erro
 // runLocked starts what a life consists of.
 func (r *Runtime) runLocked(l *life, firstBeat time.Duration) {
 	l.wg.Go(func() { r.beat(l, firstBeat) })
-	l.wg.Go(func() { onWake(l.ctx, l.publish, r.publishAll) })
+	l.wg.Go(func() {
+		onWake(l.ctx, l.publish, func(ctx context.Context) {
+			r.publishAll(ctx)
+			wake(l.reclaim) // in this order
+		})
+	})
 	l.wg.Go(func() { onWake(l.ctx, l.reclaim, r.bringBack) })
-	wake(l.publish)
+	if len(r.pendingLocked()) > 0 {
+		wake(l.publish)
+	}
 }
 
 // onWake does something whenever it is woken.

@@ -423,3 +423,28 @@ func equal[T comparable](t *testing.T, what string, got, want []T) {
 func at(start time.Time) string { return fmt.Sprintf("at %v", time.Since(start)) }
 
 func text(revision wire.Revision) string { return strconv.FormatUint(uint64(revision), 10) }
+
+// lock prepares a move of a room of node n1, which stays where it is, to another host, and returns the fence of the move.
+func (w *world) lock(id string) wire.Fence {
+	w.t.Helper()
+	other := w.claimed("other")
+	d := meshNode("n2")
+	d.OwnerToken, d.LifecycleGeneration, d.DescriptorRevision = other, 1, 1
+	if r, err := w.look.MeshNodes.Update(context.Background(), wire.MeshNodeUpdateRequest{Descriptor: d, Intent: wire.IntentNewClaim}); err != nil || r.Status != wire.StatusStored {
+		w.t.Fatalf("node of the move: %+v, %v", r, err)
+	}
+	fence := wire.Fence{AggregateID: "move", AggregateGeneration: 1}
+	a := w.authority(id)
+	reply, err := w.look.Aggregates.Prepare(context.Background(), wire.AggregatePrepareRequest{
+		Fence: fence, InventoryDigest: make(wire.Bytes, 32), TargetDescriptor: wire.DescriptorKey{MeshName: "play", RID: "n2"},
+		TargetDescriptorLifecycleGeneration: 1, TargetOwner: other,
+		Participants: []wire.AggregateParticipant{{
+			AuthorityKey: wire.ObjectKey{Kind: wire.ObjectUserSpot, GlobalID: id}, ExpectedStoreVersion: a.StoreVersion,
+			OwnerTransition: wire.OwnerPreserve, AuthorityPayload: a.Payload, MembershipMutation: wire.Bytes{},
+		}},
+	})
+	if err != nil || reply.Kind != wire.KindPrepared {
+		w.t.Fatalf("prepare: %+v, %v", reply, err)
+	}
+	return fence
+}
