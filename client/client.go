@@ -132,6 +132,9 @@ func (c *Client) Leader() *Client {
 // Revision is the greatest revision that a reply to c has shown; 0 before the first.
 func (c *Client) Revision() wire.Revision { return wire.Revision(c.shared.seen.Load()) }
 
+// OwnerID is the owner that c acts for, of [Options]; empty is none.
+func (c *Client) OwnerID() string { return c.opts.OwnerID }
+
 // bound has the groups of operations use c.
 func (c *Client) bound() *Client {
 	c.Leases, c.Owners = Leases{c}, Owners{c}

@@ -39,6 +39,7 @@ type publication struct {
 	malformed  bool            // refusal will not change
 	lost       bool            // ownership-lost was raised
 	exhausted  bool            // there is no further revision
+	logged     string          // the failure that was logged last since it was stored
 }
 
 // forget drops everything but the revision.
@@ -248,7 +249,8 @@ func (r *Runtime) settle(p *publication, token wire.OwnerToken, d descriptor, re
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 	case reply.Status == wire.StatusStored:
-		p.waiting, p.lost, p.lease, p.state = false, false, token.LeaseGeneration, d.nodeState()
+		p.waiting, p.lost, p.logged = false, false, ""
+		p.lease, p.state = token.LeaseGeneration, d.nodeState()
 		r.o.Logger.Info("published", "key", d.key().String(), "state", string(p.state), "revision", uint64(p.revision))
 		return nil
 	}
@@ -271,8 +273,18 @@ func isMalformed(err error) bool {
 func (r *Runtime) publishAll(ctx context.Context) {
 	for _, p := range r.pending() {
 		if err := r.flush(ctx, p); err != nil && ctx.Err() == nil && !errors.Is(err, ErrNotLeased) {
-			r.o.Logger.Warn("publish", "key", r.wishOf(p).key().String(), "err", err)
+			r.logFailure(p, err)
 		}
+	}
+}
+
+// logFailure logs why a descriptor is not published, unless it is the same reason as before.
+func (r *Runtime) logFailure(p *publication, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text := err.Error(); p.wish != nil && text != p.logged {
+		p.logged = text
+		r.o.Logger.Warn("publish", "key", p.wish.key().String(), "err", err)
 	}
 }
 

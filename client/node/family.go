@@ -105,7 +105,9 @@ func (s clientServer) remove(ctx context.Context, c *client.Client, owner wire.O
 }
 
 // fanoutPublisher is the descriptor of a publisher of a channel.
-type fanoutPublisher struct{ d wire.FanoutPublisherDescriptor }
+type fanoutPublisher struct {
+	d wire.FanoutPublisherDescriptor
+}
 
 // FanoutPublisherKey is the key of the descriptor of a publisher.
 func FanoutPublisherKey(channel string, rid wire.RID) Key {

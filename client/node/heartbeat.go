@@ -55,9 +55,28 @@ func (r *Runtime) heartbeat(l *life, scheduled time.Duration) (claimed bool) {
 	}
 	if failure != nil {
 		r.meters.failedRenewal(r.scopes())
-		r.o.Logger.Warn("heartbeat", "owner", r.o.OwnerID, "err", failure)
 	}
+	r.logHeartbeat(failure)
 	return claimed
+}
+
+// logHeartbeat logs that heartbeats begin to fail, or fail for another reason, and that they do not any more.
+func (r *Runtime) logHeartbeat(failure error) {
+	var text string
+	if failure != nil {
+		text = failure.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case text == r.logged:
+		return
+	case failure != nil:
+		r.o.Logger.Warn("heartbeat", "owner", r.o.OwnerID, "err", failure)
+	default:
+		r.o.Logger.Info("heartbeat: renewed again", "owner", r.o.OwnerID)
+	}
+	r.logged = text
 }
 
 // renewHeld renews a lease. Once it turns out to be over, it is not held any more.

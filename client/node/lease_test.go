@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zlink/zlink-nats/client"
 	"github.com/zlink/zlink-nats/client/node"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
@@ -23,14 +24,14 @@ func TestTimesThatDoNotFitAreRefusedBeforeAnyRequest(t *testing.T) {
 			node.Options{RenewInterval: 5 * time.Second, RenewTimeout: 3 * time.Second, LeaseTTL: 13001 * time.Millisecond}, true,
 		},
 		"a timeout above the interval counts twice": {node.Options{RenewInterval: time.Second, RenewTimeout: 5 * time.Second}, false},
-		"no margin at all":          {node.Options{LeaseTTL: 8001 * time.Millisecond, FencingMargin: node.NoFencingMargin}, true},
-		"no time for the interval":  {node.Options{RenewInterval: -time.Second}, false},
-		"no time for a renewal":     {node.Options{RenewTimeout: -1}, false},
-		"no time to live":           {node.Options{LeaseTTL: -time.Second}, false},
-		"a margin below zero":       {node.Options{FencingMargin: -time.Second}, false},
-		"a part of a millisecond":   {node.Options{LeaseTTL: 15*time.Second + time.Microsecond}, false},
-		"no time to clean up":       {node.Options{CleanupTimeout: -1}, false},
-		"margin as long as a lease": {node.Options{FencingMargin: 15 * time.Second}, false},
+		"no margin at all":                          {node.Options{LeaseTTL: 8001 * time.Millisecond, FencingMargin: node.NoFencingMargin}, true},
+		"no time for the interval":                  {node.Options{RenewInterval: -time.Second}, false},
+		"no time for a renewal":                     {node.Options{RenewTimeout: -1}, false},
+		"no time to live":                           {node.Options{LeaseTTL: -time.Second}, false},
+		"a margin below zero":                       {node.Options{FencingMargin: -time.Second}, false},
+		"a part of a millisecond":                   {node.Options{LeaseTTL: 15*time.Second + time.Microsecond}, false},
+		"no time to clean up":                       {node.Options{CleanupTimeout: -1}, false},
+		"margin as long as a lease":                 {node.Options{FencingMargin: 15 * time.Second}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -230,5 +231,22 @@ func TestStartOfAStartedRuntimeDoesNothing(t *testing.T) {
 			t.Error(err)
 		}
 		equal(t, "requests", w.line.operations(), []subjects.Operation{subjects.LeaseClaim})
+	})
+}
+
+func TestOwnerOfTheClientIsThatOfTheRuntime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c, err := client.New(w.line, client.Options{OwnerID: "bound"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := node.New(node.Options{Client: c}); err != nil || r.OwnerID() != "bound" {
+			t.Errorf("got %v, %v, want the owner of the client", r, err)
+		}
+		if _, err := node.New(node.Options{Client: c, OwnerID: "another"}); err == nil {
+			t.Error("a runtime of another owner than the client's was made")
+		}
 	})
 }

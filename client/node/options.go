@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -32,7 +33,7 @@ const NoFencingMargin time.Duration = -1
 
 // Options of a [Runtime]. Client is required; the zero value of everything else is its default.
 type Options struct {
-	// Client asks the service. With owner subjects it is one of the owner.
+	// Client asks the service. With owner subjects it is one of the owner: see [client.Options.OwnerID] and [NewOwnerID].
 	Client *client.Client
 	// OwnerID is the owner whose lease is held, an identifier of 1..255 bytes; empty is the owner of the client, or else a random
 	// one. Give the same one again after a restart only if it is sure that the process before has ended.
@@ -85,8 +86,9 @@ func (o *Options) complete() error {
 	if err := o.completeTimes(); err != nil {
 		return err
 	}
-	if o.OwnerID == "" {
-		o.OwnerID = randomID()
+	o.OwnerID = cmp.Or(o.OwnerID, o.Client.OwnerID(), NewOwnerID())
+	if c := o.Client.OwnerID(); c != "" && c != o.OwnerID {
+		return fmt.Errorf("the client acts for the owner %q, not for %q", c, o.OwnerID)
 	}
 	if o.Clock == nil {
 		o.Clock = monotonic()
@@ -145,8 +147,8 @@ func (o *Options) completeTimes() error {
 	return nil
 }
 
-// randomID returns a random UUID without dashes.
-func randomID() string {
+// NewOwnerID returns an owner id that nobody else has: a random UUID without dashes.
+func NewOwnerID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	b[6] = b[6]&0x0f | 0x40

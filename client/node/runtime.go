@@ -34,7 +34,8 @@ type Runtime struct {
 	renewedAt   wire.Instant
 	healthy     bool
 	lastError   string
-	dirty       bool // there may be something left to clean up
+	logged      string // failure of the latest heartbeat
+	dirty       bool   // there may be something left to clean up
 	reclaim     *reclaim
 	published   map[Key]*publication
 	rows        map[Kind]map[Key]*tracked
@@ -201,7 +202,7 @@ func (r *Runtime) pendingClaim() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.claimID == "" {
-		r.claimID = randomID()
+		r.claimID = NewOwnerID()
 	}
 	return r.claimID
 }

@@ -5,17 +5,15 @@ import (
 	"os"
 
 	"github.com/lmittmann/tint"
-
-	"github.com/zlink/zlink-nats/config"
 )
 
-// newLogger makes the service's log on stderr: JSON, or text, which has colours
-// when a person is looking.
-func newLogger(c *config.Config) *slog.Logger {
+// newLogger makes a log on stderr: JSON, or text, which has colours when a person is
+// looking.
+func newLogger(format, leastLevel string) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.LogLevel)) // one of the flag's names, all of which it knows
+	_ = level.UnmarshalText([]byte(leastLevel)) // one of the flag's names, all of which it knows
 	switch {
-	case c.LogFormat == "json":
+	case format == "json":
 		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	case isTerminal(os.Stderr):
 		return slog.New(tint.NewTextHandler(os.Stderr, &tint.Options{Level: level}))

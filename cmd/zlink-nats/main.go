@@ -23,6 +23,7 @@ type cli struct {
 	Config kong.ConfigFlag `type:"path" env:"ZLINK_CONFIG" placeholder:"FILE" help:"Configuration file in YAML; its keys are the names of the flags of serve."`
 
 	Serve    serveCmd    `cmd:"" help:"Run the service, by default with a NATS server of its own."`
+	Node     nodeCmd     `cmd:"" help:"Keep a node in the directory: its lease, its descriptor, its drain."`
 	Call     callCmd     `cmd:"" help:"Send one request and print the reply as JSON."`
 	Watch    watchCmd    `cmd:"" help:"Print changes as JSON lines while they happen."`
 	List     listCmd     `cmd:"" help:"List rows of a family: nodes, peers, spots, actors, routes, objects."`

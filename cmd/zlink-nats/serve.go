@@ -38,7 +38,7 @@ When requests can be answered, one line goes to stdout, such as "ready nats://12
 // Run serves until a signal, or until something fails that cannot be mended by trying on.
 func (c *serveCmd) Run() error {
 	defer runtime.KeepAlive(ballast())
-	log := newLogger(&c.Config)
+	log := newLogger(c.LogFormat, c.LogLevel)
 	ctx := untilSignal()
 	err := serve(ctx, &c.Config, log)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
