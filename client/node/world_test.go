@@ -36,14 +36,18 @@ const ahead = 3 * time.Hour
 
 // storeClock is the store's clock: put forward, and as fast as a test wants.
 type storeClock struct {
-	start time.Time
-	rate  float64
+	start  time.Time
+	rate   float64
+	jumped atomic.Int64
 }
 
 func (c *storeClock) Now() kvstore.Instant {
 	passed := time.Duration(float64(time.Since(c.start)) * c.rate)
-	return kvstore.Instant(c.start.Add(ahead + passed).UnixMilli())
+	return kvstore.Instant(c.start.Add(ahead + passed + time.Duration(c.jumped.Load())).UnixMilli())
 }
+
+// jump puts the clock forward by d.
+func (c *storeClock) jump(d time.Duration) { c.jumped.Add(int64(d)) }
 
 func (c *storeClock) Wait(ctx context.Context, until kvstore.Instant) error {
 	return kvstore.WaitOn(ctx, c.Now, until)
