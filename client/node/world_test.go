@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,13 @@ import (
 	"github.com/zlink/zlink-nats/wire"
 )
 
-func TestMain(m *testing.M) { testenv.VerifyNoLeaks(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(holderEnv); url != "" {
+		fmt.Fprintln(os.Stderr, runHolder(url))
+		os.Exit(1)
+	}
+	testenv.VerifyNoLeaks(m)
+}
 
 // ahead is how far the store's clock is ahead of the machine's: no runtime may rely on its own.
 const ahead = 3 * time.Hour
