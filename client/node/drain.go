@@ -28,7 +28,7 @@ func (r *Runtime) Drain(ctx context.Context) error {
 // drainPeers sets draining on the rows of peers that do not have it.
 func (r *Runtime) drainPeers(ctx context.Context) error {
 	var errs []error
-	for key, t := range r.peers() {
+	for key, t := range r.ownPeers() {
 		p := newPeer(t.row.(peer).p)
 		if p.p.Draining && t.lease != 0 && t.doubt == 0 {
 			continue
@@ -46,14 +46,14 @@ func (r *Runtime) drainPeers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (r *Runtime) peers() map[Key]tracked {
+func (r *Runtime) ownPeers() map[Key]tracked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	peers := make(map[Key]tracked, len(r.rows[KindPeer]))
+	own := make(map[Key]tracked, len(r.rows[KindPeer]))
 	for key, t := range r.rows[KindPeer] {
-		peers[key] = *t
+		own[key] = *t
 	}
-	return peers
+	return own
 }
 
 func (r *Runtime) descriptors() []descriptor {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/zlink/zlink-nats/client/peers"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -81,18 +82,10 @@ var rowEvents = map[Kind]struct{ updated, removed, miss EventKind }{
 // Event is something that the host may want to know of.
 type Event struct {
 	Kind    EventKind
-	Key     Key         // of the row that it is about, if it is about one
-	Err     error       // of a failed renewal
-	Desired *DesiredSet // of a changed desired set
-	Dropped int         // of dropped events
-}
-
-// DesiredSet says how the set of peers to connect to has changed.
-type DesiredSet struct {
-	AutoConnectType       wire.AutoConnectType
-	MeshName              string
-	ConnectedEndpoints    []string
-	DisconnectedEndpoints []string
+	Key     Key                      // of the row that it is about, if it is about one
+	Err     error                    // of a failed renewal
+	Desired *peers.DesiredSetChanged // of a changed desired set
+	Dropped int                      // of dropped events
 }
 
 // maxEvents is how many events wait for a handler that is slow: heartbeats and writers do not.

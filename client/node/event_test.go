@@ -4,8 +4,10 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/zlink/zlink-nats/client/node"
+	"github.com/zlink/zlink-nats/client/peers"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -19,7 +21,7 @@ func TestSlowHandlerOfEventsIsToldHowManyItHasMissed(t *testing.T) {
 			w.record(e)
 		}})
 		set := func() {
-			r.DesiredSetChanged(node.DesiredSet{AutoConnectType: wire.ConnectRouteMesh, MeshName: "play", ConnectedEndpoints: []string{"e"}})
+			r.DesiredSetChanged(peers.DesiredSetChanged{AutoConnectType: wire.ConnectRouteMesh, MeshName: "play", ConnectedEndpoints: []string{"e"}})
 		}
 		const told = node.MaxEvents + 1 // one is in the handler's hands
 		for range told + 7 {
@@ -40,7 +42,7 @@ func TestDesiredSetWithoutAChangeIsNoEvent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.started(node.Options{}).DesiredSetChanged(node.DesiredSet{MeshName: "play"})
+		w.started(node.Options{}).DesiredSetChanged(peers.DesiredSetChanged{MeshName: "play"})
 		equal(t, "events", w.told(), nil)
 	})
 }
@@ -49,15 +51,17 @@ func TestRequestsOfTheHostCountToo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r := w.started(node.Options{Discovery: func() node.Discovery { return node.Discovery{WatchEnabled: true, PollingIntervalMs: 1000} }})
+		r := w.started(node.Options{Peers: func() peers.Status {
+			return peers.Status{WatchEnabled: true, PollingInterval: time.Second, LastRefreshAt: 7}
+		}})
 		for _, op := range []node.Operation{node.OpRelocationPut, node.OpRelocationGet, node.OpRelocationDelete} {
 			r.Observe(op, errors.New("store unreachable"))
 			if n := w.count("zlink.location.store.errors")["operation="+string(op)]; n != 1 {
 				t.Errorf("got %d errors of %s, want 1", n, op)
 			}
 		}
-		if s := r.Status(); s.StoreHealthy || s.LastError != "store unreachable" || !s.WatchEnabled || s.PollingIntervalMs != 1000 {
-			t.Errorf("got status %+v, want the failure, and discovery", s)
+		if s := r.Status(); s.StoreHealthy || s.LastError != "store unreachable" || !s.WatchEnabled || s.PollingIntervalMs != 1000 || s.LastRefreshAt != 7 {
+			t.Errorf("got status %+v, want the failure, and what is known of peers", s)
 		}
 		r.Observe(node.OpRelocationGet, nil)
 		if s := r.Status(); !s.StoreHealthy || s.LastError == "" {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/zlink/zlink-nats/client"
+	"github.com/zlink/zlink-nats/client/peers"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -61,8 +62,8 @@ type Options struct {
 	// Scopes are those that the lateness and the failures of heartbeats are recorded for. None are one of the kind mesh for every
 	// mesh that the host has a descriptor or a peer in.
 	Scopes []Scope
-	// Discovery tells how the part of the host is that keeps its peers, for [Runtime.Status]; nil is none.
-	Discovery func() Discovery
+	// Peers tells how the part of the host is that keeps its peers, for [Runtime.Status], such as [peers.Set.Status]; nil is none.
+	Peers func() peers.Status
 	// Meters make the instruments; nil is the global provider.
 	Meters metric.MeterProvider
 	// Logger hears of changes of state, and of failures that no caller is told of; nil is [slog.Default].
@@ -96,8 +97,8 @@ func (o *Options) complete() error {
 	if o.OnEvent == nil {
 		o.OnEvent = func(Event) {}
 	}
-	if o.Discovery == nil {
-		o.Discovery = func() Discovery { return Discovery{} }
+	if o.Peers == nil {
+		o.Peers = func() peers.Status { return peers.Status{} }
 	}
 	if o.Meters == nil {
 		o.Meters = otel.GetMeterProvider()

@@ -41,12 +41,12 @@ func TestHolderStopsAdmittingBeforeTheDirectoryHandsItsObjectsOn(t *testing.T) {
 
 // schedule is a history of one holder and one rival.
 type schedule struct {
-	t      *testing.T
-	rand   *rand.Rand
-	w      *world
-	host   *driftingClock
-	r      *node.Runtime
-	mode   int // 0: requests arrive; 1: they go wrong at random; 2: nothing gets through
+	t    *testing.T
+	rand *rand.Rand
+	w    *world
+	host *driftingClock
+	r    *node.Runtime
+	mode int // 0: requests arrive; 1: they go wrong at random; 2: nothing gets through
 
 	admitted, refused int
 }

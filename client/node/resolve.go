@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 
+	"github.com/zlink/zlink-nats/client/peers"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -39,9 +40,9 @@ func (r *Runtime) looked(key Key, err error, live bool) {
 // any answer.
 func (r *Runtime) Observe(op Operation, err error) { r.asked(op, err) }
 
-// DesiredSetChanged tells the host's handler of events that other peers are to be connected to, in the order of the other events.
-// Without an endpoint there is no event.
-func (r *Runtime) DesiredSetChanged(s DesiredSet) {
+// DesiredSetChanged tells the host's handler of events that other peers are to be connected to, in the order of the other events:
+// it is for OnChange of [peers.Options]. Without an endpoint there is no event.
+func (r *Runtime) DesiredSetChanged(s peers.DesiredSetChanged) {
 	if len(s.ConnectedEndpoints)+len(s.DisconnectedEndpoints) > 0 {
 		r.events.tell(Event{Kind: EventDesiredSetChanged, Desired: &s})
 	}

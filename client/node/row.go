@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/zlink/zlink-nats/client"
+	"github.com/zlink/zlink-nats/client/peers"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -111,7 +112,8 @@ func (r *Runtime) Peers() []wire.Peer {
 	return list
 }
 
-// RepublishPeer writes the row of a peer again that a listing does not show though the host has it.
+// RepublishPeer writes the row of a peer again that a listing does not show though the host has it, as Republish of
+// [peers.Options] does.
 func (r *Runtime) RepublishPeer(ctx context.Context, key Key) error {
 	_, err := r.rewrite(ctx, key, func(tracked, wire.OwnerToken) bool { return true })
 	return err
@@ -280,7 +282,9 @@ func (l *lines) of(key Key) chan struct{} {
 // peer is the row of a peer.
 type peer struct{ p wire.Peer }
 
+// newPeer copies a row, with the endpoint in the form in which it is written and compared.
 func newPeer(p wire.Peer) peer {
+	p.Endpoint = peers.NormalizeEndpoint(p.Endpoint)
 	p.Metadata, p.Capabilities = maps.Clone(p.Metadata), slices.Clone(p.Capabilities)
 	return peer{p}
 }
@@ -289,7 +293,7 @@ func newPeer(p wire.Peer) peer {
 func PeerKey(p wire.PeerKey) Key {
 	k := Key{Kind: KindPeer, Scope: p.MeshName, ID: string(p.NodeRID), AutoConnectType: p.AutoConnectType, Role: p.Role}
 	if p.NodeRID == "" {
-		k.Endpoint = p.Endpoint
+		k.Endpoint = peers.NormalizeEndpoint(p.Endpoint)
 	}
 	return k
 }

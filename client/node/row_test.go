@@ -2,11 +2,13 @@ package node_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/zlink/zlink-nats/client/node"
+	"github.com/zlink/zlink-nats/client/peers"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -230,4 +232,43 @@ func TestRowIsWrittenAfterAWriteWithoutAnAnswer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The host's own row that is lost is written again by the runtime when the set of peers misses it, with its endpoint in one form.
+func TestSetOfPeersHasTheOwnRowWrittenAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.started(node.Options{})
+		p := router("n1")
+		p.Endpoint = " TCP://N1:07000/ "
+		if _, err := r.PutPeer(t.Context(), p, node.AutoIntent); err != nil {
+			t.Fatal(err)
+		}
+		set, err := peers.New(peers.Options{
+			Client: w.look, Own: peers.Own{AutoConnectType: p.AutoConnectType, MeshName: p.MeshName, Role: p.Role, RID: p.NodeRID, Endpoint: p.Endpoint},
+			Dial:      func(ctx context.Context, _ peers.Target) (peers.Connection, error) { return nil, ctx.Err() },
+			Republish: func(ctx context.Context) error { return r.RepublishPeer(ctx, keyOf(p)) },
+			OnChange:  r.DesiredSetChanged,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = set.Run(ctx) }) // it ends with ctx
+		defer wg.Wait()
+		defer cancel()
+		time.Sleep(2 * time.Second)
+		if _, err := w.look.Peers.Remove(t.Context(), wire.PeerRemoveRequest{Owner: *w.lease("host"), Key: wire.PeerKey{
+			AutoConnectType: p.AutoConnectType, MeshName: p.MeshName, Role: p.Role, NodeRID: p.NodeRID,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		reply, err := w.look.Peers.List(t.Context(), wire.PeerListRequest{})
+		if err != nil || len(reply.Items) != 1 || reply.Items[0].Endpoint != "tcp://n1:7000" {
+			t.Errorf("got %+v, %v, want the row with its endpoint in one form", reply, err)
+		}
+	})
 }
