@@ -266,7 +266,7 @@ func (r *Runtime) settle(p *publication, token wire.OwnerToken, d descriptor, re
 
 // isMalformed tells whether a request was refused in a way that trying again does not mend.
 func isMalformed(err error) bool {
-	return errors.Is(err, client.ErrInvalidArgument) || errors.Is(err, client.ErrTooLarge) || errors.Is(err, client.ErrForbidden)
+	return errors.Is(err, client.ErrInvalidArgument) || errors.Is(err, client.ErrTooLarge)
 }
 
 // publishAll sends every descriptor that is not known to be stored as it is wanted.

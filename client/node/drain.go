@@ -30,14 +30,14 @@ func (r *Runtime) drainPeers(ctx context.Context) error {
 	var errs []error
 	for key, t := range r.ownPeers() {
 		p := newPeer(t.row.(peer).p)
-		if p.p.Draining && t.lease != 0 && t.doubt == 0 {
+		if p.p.Draining && !t.other {
 			continue
 		}
 		p.p.Draining = true
 		if _, err := r.put(ctx, p, AutoIntent); err != nil {
 			r.mu.Lock()
 			if t := r.rows[KindPeer][key]; t != nil {
-				t.row = p // whoever writes it next does it like this
+				t.row, t.other = p, true // whoever writes it next does it like this
 			}
 			r.mu.Unlock()
 			errs = append(errs, err)
@@ -110,7 +110,7 @@ func (r *Runtime) Usage(ctx context.Context) (objects int, err error) {
 			if err != nil {
 				return 0, fmt.Errorf("list mesh nodes of %q: %w", mesh, err)
 			}
-			if own[item.RID] {
+			if own[item.RID] && item.OwnerID == r.o.OwnerID {
 				objects += populationOf(item.PopulationCapacity)
 			}
 		}

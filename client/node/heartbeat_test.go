@@ -58,7 +58,7 @@ func TestRenewalMovesTheDeadline(t *testing.T) {
 		if !r.Usable() {
 			t.Error("not usable right before 10 s after the renewal")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if r.Usable() {
 			t.Error("usable 10 s after the renewal")
 		}

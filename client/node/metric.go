@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/zlink/zlink-nats/telemetry"
 )
 
 // Operation is a sort of request, as the metrics name it.
@@ -23,9 +25,6 @@ const (
 	OpRelease          Operation = "release"
 )
 
-// instrumentation is the name of the scope of the instruments.
-const instrumentation = "github.com/zlink/zlink-nats/client/node"
-
 // meters are the instruments of a runtime.
 type meters struct {
 	errors   metric.Int64Counter
@@ -34,7 +33,7 @@ type meters struct {
 }
 
 func newMeters(p metric.MeterProvider) (*meters, error) {
-	m := p.Meter(instrumentation)
+	m := telemetry.Meter(p, "")
 	errCount, err1 := m.Int64Counter("zlink.location.store.errors",
 		metric.WithUnit("{error}"), metric.WithDescription("Requests that failed or were refused."))
 	failures, err2 := m.Int64Counter("zlink.location.owner_lease.renew.failures",

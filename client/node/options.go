@@ -64,8 +64,8 @@ type Options struct {
 	Scopes []Scope
 	// Peers tells how the part of the host is that keeps its peers, for [Runtime.Status], such as [peers.Set.Status]; nil is none.
 	Peers func() peers.Status
-	// Meters make the instruments; nil is the global provider.
-	Meters metric.MeterProvider
+	// MeterProvider gives the meter of the instruments; nil is the global one.
+	MeterProvider metric.MeterProvider
 	// Logger hears of changes of state, and of failures that no caller is told of; nil is [slog.Default].
 	Logger *slog.Logger
 }
@@ -100,8 +100,8 @@ func (o *Options) complete() error {
 	if o.Peers == nil {
 		o.Peers = func() peers.Status { return peers.Status{} }
 	}
-	if o.Meters == nil {
-		o.Meters = otel.GetMeterProvider()
+	if o.MeterProvider == nil {
+		o.MeterProvider = otel.GetMeterProvider()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -34,13 +34,31 @@ type reclaim struct {
 
 	mu   sync.Mutex
 	left map[string]bool // guarded by mu; keys of authorities that are still to be bound
-	errs []error         // guarded by mu; of this pass
+	errs []error         // guarded by mu; the first ones of this pass
+	more int             // guarded by mu; further errors of this pass
 }
+
+// reported is how many errors of a pass are told of one by one.
+const reported = 8
 
 func (c *reclaim) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.errs) == reported {
+		c.more++
+		return
+	}
 	c.errs = append(c.errs, err)
+}
+
+// failure is what went wrong in this pass; nil is nothing.
+func (c *reclaim) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.more > 0 {
+		return fmt.Errorf("%w; and %d more", errors.Join(c.errs...), c.more)
+	}
+	return errors.Join(c.errs...)
 }
 
 // leave notes whether an authority is still to be bound.
@@ -64,7 +82,7 @@ func (r *Runtime) bringBack(ctx context.Context) {
 	if c == nil {
 		return
 	}
-	c.errs = nil
+	c.errs, c.more = nil, 0
 	if r.publishedUnder(c.lease) {
 		r.bindAll(ctx, c)
 	}
@@ -72,18 +90,24 @@ func (r *Runtime) bringBack(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := errors.Join(c.errs...); err != nil {
+	err := c.failure()
+	if err != nil {
 		r.o.Logger.Warn("bring back", "owner", c.lease.OwnerID, "gen", uint64(c.lease.LeaseGeneration), "err", err)
-		r.mu.Lock()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
 		r.lastError = err.Error()
-		r.mu.Unlock()
+	}
+	if r.reclaim != c {
+		return // there is another lease by now
 	}
 	if !c.told {
 		c.told = true
 		r.events.tell(Event{Kind: EventOwnerLeaseRenewed})
 	}
-	if c.listed && len(c.errs) == 0 && len(c.left) == 0 {
-		r.reclaimed(c)
+	if c.listed && err == nil && len(c.left) == 0 {
+		r.reclaim = nil
 	}
 }
 
@@ -94,14 +118,6 @@ func (r *Runtime) dueReclaim() *reclaim {
 		return nil
 	}
 	return r.reclaim
-}
-
-func (r *Runtime) reclaimed(c *reclaim) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reclaim == c {
-		r.reclaim = nil
-	}
 }
 
 // publishedUnder tells whether the descriptors of nodes are stored under a lease, without which nothing can be bound to it.

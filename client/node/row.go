@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -26,6 +27,7 @@ type tracked struct {
 	lease wire.Generation // under which it was stored last; 0 is not known to be stored
 	tried wire.Generation // under which a rewriting was answered
 	doubt wire.Generation // under which a write was not answered
+	other bool            // what is stored may be something else
 }
 
 // AutoIntent has the runtime choose the intent of a write: newClaim the first time under a lease, then renew.
@@ -167,16 +169,16 @@ func (r *Runtime) write(ctx context.Context, w row, token wire.OwnerToken, inten
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.askedLocked(OpCompareExchange, err)
-	t := tracked{row: w}
-	if was := r.rows[key.Kind][key]; was != nil {
-		t.lease, t.tried = was.lease, was.tried
-	}
+	was := r.rows[key.Kind][key]
 	switch {
-	case isMalformed(err):
+	case errors.Is(err, client.ErrOutcomeUnknown):
+		t := tracked{row: w, doubt: token.LeaseGeneration, other: true}
+		if was != nil {
+			t.lease, t.tried = was.lease, was.tried
+		}
+		r.trackLocked(key, t)
 		return nil, err
 	case err != nil:
-		t.doubt = token.LeaseGeneration
-		r.trackLocked(key, t)
 		return nil, err
 	case reply.Status == wire.StatusStored:
 		r.trackLocked(key, tracked{row: w, lease: token.LeaseGeneration, tried: token.LeaseGeneration})
@@ -184,7 +186,6 @@ func (r *Runtime) write(ctx context.Context, w row, token wire.OwnerToken, inten
 		return reply, nil
 	}
 	r.failedLocked(OpCompareExchange, fmt.Errorf("put %v: %s", key, reply.Status))
-	was := r.rows[key.Kind][key]
 	switch {
 	case reply.Status == wire.StatusIgnoredStale:
 		delete(r.rows[key.Kind], key)

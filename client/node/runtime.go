@@ -69,7 +69,7 @@ func New(o Options) (*Runtime, error) {
 	if err := o.complete(); err != nil {
 		return nil, fmt.Errorf("new node runtime: %w", err)
 	}
-	m, err := newMeters(o.Meters)
+	m, err := newMeters(o.MeterProvider)
 	if err != nil {
 		return nil, fmt.Errorf("new node runtime: %w", err)
 	}

@@ -239,7 +239,7 @@ func (w *world) runtime(o node.Options) *node.Runtime {
 		o.Clock = newHostClock().now
 	}
 	o.Client, o.Logger = c, slog.New(slog.DiscardHandler)
-	o.Meters = sdk.NewMeterProvider(sdk.WithReader(w.metrics))
+	o.MeterProvider = sdk.NewMeterProvider(sdk.WithReader(w.metrics))
 	if o.OwnerID == "" {
 		o.OwnerID = "host"
 	}

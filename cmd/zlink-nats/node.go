@@ -125,7 +125,7 @@ func (c *nodeCmd) runtime(log *slog.Logger) (*node.Runtime, func(), error) {
 func (c *nodeCmd) keep(ctx context.Context, r *node.Runtime, log *slog.Logger) error {
 	err := r.PublishMeshNode(ctx, c.descriptor())
 	switch {
-	case errors.Is(err, client.ErrInvalidArgument), errors.Is(err, client.ErrForbidden), errors.Is(err, client.ErrTooLarge):
+	case errors.Is(err, client.ErrInvalidArgument), errors.Is(err, client.ErrTooLarge):
 		return err
 	case err != nil && ctx.Err() == nil:
 		log.Warn("not published yet", "err", err)
