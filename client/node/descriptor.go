@@ -203,7 +203,7 @@ func (r *Runtime) next(p *publication, token wire.OwnerToken) (descriptor, wire.
 		return nil, "", p.refusal
 	case p.sent == nil || !p.waiting && p.have != p.want:
 		if p.revision == math.MaxInt64 {
-			p.exhausted = true
+			p.exhausted, r.lastError = true, ErrRevisions.Error()
 			r.changeLocked()
 			return nil, "", ErrRevisions
 		}

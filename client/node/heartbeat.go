@@ -56,6 +56,9 @@ func (r *Runtime) heartbeat(l *life, scheduled time.Duration) (claimed bool) {
 	if failure != nil {
 		r.meters.failedRenewal(r.scopes())
 	}
+	if claimed {
+		failure = nil // the changes of state have told why
+	}
 	r.logHeartbeat(failure)
 	return claimed
 }

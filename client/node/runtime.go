@@ -155,8 +155,6 @@ func (r *Runtime) started(ctx context.Context, l *life, h *hold, err error) erro
 	r.askedLocked(OpLeaseRenew, err)
 	if h != nil {
 		r.takeLocked(h)
-	} else {
-		r.o.Logger.Warn("first claim", "owner", r.o.OwnerID, "err", err)
 	}
 	r.runLocked(l, r.o.Clock()+r.o.RenewInterval)
 	return nil
@@ -246,7 +244,13 @@ func (r *Runtime) changeLocked() {
 	r.changed = make(chan struct{})
 	if now := r.stateLocked(); now != r.state {
 		r.state = now
-		r.o.Logger.Info("node runtime: "+string(now), "owner", r.o.OwnerID, "gen", uint64(r.token.LeaseGeneration))
+		log := r.o.Logger.With("owner", r.o.OwnerID, "gen", uint64(r.token.LeaseGeneration))
+		switch now {
+		case StateDegraded, StateError:
+			log.Warn("node runtime: "+string(now), "err", r.lastError)
+		default:
+			log.Info("node runtime: " + string(now))
+		}
 	}
 }
 
