@@ -26,6 +26,8 @@ type Config struct {
 	LogLevel string `default:"info" enum:"debug,info,warn,error" env:"ZLINK_LOG_LEVEL" help:"Least level that is logged: debug, info, warn or error."`
 	// AwaitTimeout bounds a wait for an object that carries no deadline of its own; at least 1 ms.
 	AwaitTimeout time.Duration `default:"30s" env:"ZLINK_AWAIT_TIMEOUT" help:"Time for object.await without a deadline of its own."`
+	// StartupTimeout bounds the wait for a NATS cluster that is not ready when the service starts; at least 0.
+	StartupTimeout time.Duration `default:"2m" env:"ZLINK_STARTUP_TIMEOUT" help:"Time to wait at the start for a NATS cluster that has no leader or too few servers yet."`
 	// ShutdownTimeout bounds the work on accepted requests after a signal to stop; at least 0.
 	ShutdownTimeout time.Duration `default:"10s" env:"ZLINK_SHUTDOWN_TIMEOUT" help:"Time for accepted requests to finish after SIGTERM or SIGINT."`
 }
@@ -76,6 +78,9 @@ func (c *Config) Validate() error {
 		return err
 	}
 	if err := atLeast("changes-retention", c.ChangesRetention, time.Second); err != nil {
+		return err
+	}
+	if err := atLeast("startup-timeout", c.StartupTimeout, 0); err != nil {
 		return err
 	}
 	return atLeast("shutdown-timeout", c.ShutdownTimeout, 0)

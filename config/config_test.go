@@ -79,6 +79,7 @@ func TestDefaults(t *testing.T) {
 		LogFormat:        "text",
 		LogLevel:         "info",
 		ShutdownTimeout:  10 * time.Second,
+		StartupTimeout:   2 * time.Minute,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -218,6 +219,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"no time for a request":         {[]string{"--request-timeout=0s"}, "request-timeout"},
 		"retention too short":           {[]string{"--changes-retention=10ms"}, "changes-retention"},
 		"shutdown time below zero":      {[]string{"--shutdown-timeout=-1s"}, "shutdown-timeout"},
+		"startup time below zero":       {[]string{"--startup-timeout=-1s"}, "startup-timeout"},
 		"no data directory":             {[]string{"--data="}, "data"},
 		"password without its user":     {[]string{"--password=x"}, "user"},
 		"certificate without its key":   {[]string{"--tlscert=c.pem"}, "tlskey"},

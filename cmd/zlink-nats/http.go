@@ -28,6 +28,21 @@ type httpServer struct {
 type running struct {
 	instance atomic.Pointer[instance] // nil until it takes requests
 	stopping atomic.Bool
+	waiting  atomic.Pointer[error] // what keeps it from starting; nil when that is nothing known
+}
+
+// obstacle is why no requests are taken, or nil.
+func (r *running) obstacle() error {
+	switch waiting := r.waiting.Load(); {
+	case r.stopping.Load():
+		return errors.New("stopping: no requests are taken any more")
+	case r.instance.Load() != nil:
+		return nil
+	case waiting != nil:
+		return fmt.Errorf("starting: the NATS server is not ready: %w", *waiting)
+	default:
+		return errors.New("starting: no requests are taken yet")
+	}
 }
 
 // Limits of a request: the answers are small and local, so that whoever is slower

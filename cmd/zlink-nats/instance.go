@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/run"
@@ -32,16 +33,23 @@ type instance struct {
 	// Set on the way.
 	url     string // for clients to connect to
 	link    *link
+	opening *opening
 	feed    *feed.Feed
 	store   *jetkv.Store
 	service *handlers.Service
 }
 
-// open gets everything ready up to the point where it could begin to serve. The
-// position of the feed comes first, since the store has to remember what is not
+// open gets everything ready up to the point where it could begin to serve. It waits for
+// a cluster that is not ready itself.
+func (i *instance) open(ctx context.Context) error {
+	i.opening = &opening{until: time.Now().Add(i.config.StartupTimeout), link: i.link, log: i.log, why: &i.http.running.waiting}
+	return i.opening.try(ctx, i.openOnce)
+}
+
+// openOnce opens what the service stands on. The position of the feed comes first, since the store has to remember what is not
 // pushed yet; the stream of changes comes last, since a server that the store
 // refuses shall not get one.
-func (i *instance) open(ctx context.Context) error {
+func (i *instance) openOnce(ctx context.Context) error {
 	js, err := i.link.jetStream()
 	if err != nil {
 		return err
@@ -124,11 +132,16 @@ func (i *instance) serve(ctx, below context.Context) error {
 	return i.service.Stop(stopping)
 }
 
+// prove commits something.
+func (i *instance) prove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, i.config.Timeout)
+	defer cancel()
+	return i.store.Probe(ctx)
+}
+
 // start takes requests once a commit has gone through, and says so.
 func (i *instance) start(ctx context.Context) error {
-	proof, cancel := context.WithTimeout(ctx, i.config.Timeout)
-	defer cancel()
-	if err := i.store.Probe(proof); err != nil {
+	if err := i.opening.try(ctx, i.prove); err != nil {
 		return fmt.Errorf("bucket %q takes no commit: %w", i.config.Bucket, err)
 	}
 	service, err := handlers.Start(ctx, handlers.Options{

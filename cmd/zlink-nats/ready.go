@@ -37,13 +37,10 @@ type readiness struct {
 
 // check returns why requests cannot be answered, or nil.
 func (r *readiness) check(ctx context.Context) error {
-	i := r.running.instance.Load()
-	switch {
-	case i == nil:
-		return errors.New("starting: no requests are taken yet")
-	case r.running.stopping.Load():
-		return errors.New("stopping: no requests are taken any more")
+	if err := r.running.obstacle(); err != nil {
+		return err
 	}
+	i := r.running.instance.Load()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	keep := readyFor

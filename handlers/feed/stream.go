@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
 )
 
@@ -130,7 +131,7 @@ func (s *stream) search(ctx context.Context) (mark, error) {
 		others++
 	}
 	if others < state.Msgs { // a leader that is not ready yet; not to be mistaken for an empty stream
-		return mark{}, fmt.Errorf("read events: %d of %d messages cannot be read", state.Msgs-others, state.Msgs)
+		return mark{}, fmt.Errorf("read events: %w: %d of %d messages cannot be read", kvstore.ErrUnavailable, state.Msgs-others, state.Msgs)
 	}
 	return mark{last: state.LastSeq}, nil
 }
