@@ -2,6 +2,8 @@
 # tools.mod, so that their dependencies stay out of go.mod.
 TOOL = go tool -modfile=tools.mod
 TESTFLAGS ?=
+# Packages with tests that skip or shorten themselves under the race detector.
+ONE_GOROUTINE = ./domain
 
 .PHONY: run build check lint test short soak fuzz bench
 
@@ -23,8 +25,9 @@ lint: ## static checks
 	@dead=$$($(TOOL) deadcode -test ./...); if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	go mod tidy -diff
 
-test: ## all tests, with the race detector
+test: ## all tests, with the race detector; those of one goroutine without it
 	go test -race $(TESTFLAGS) ./...
+	go test $(TESTFLAGS) $(ONE_GOROUTINE)
 
 short: ## the tests without clusters
 	go test -short ./...

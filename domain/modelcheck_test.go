@@ -176,6 +176,7 @@ func (d seededDice) roll(n int) int { return d.IntN(n) }
 // that the comparison with the model says something about each.
 func TestModelMeetsEveryReply(t *testing.T) {
 	t.Parallel()
+	oneGoroutine(t)
 	seen := make(map[string]int)
 	history := func(seed uint64, start kvstore.Revision, rows, steps int) {
 		c := newMachine(t, seededDice{rand.New(rand.NewPCG(seed, 1))}, start, rows, seen)

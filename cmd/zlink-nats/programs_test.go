@@ -100,7 +100,7 @@ func launch(ts *testscript.TestScript, name string, env []string, argv ...string
 	p := &program{cmd: exec.Command(path, argv[1:]...), ended: make(chan struct{}), changed: make(chan struct{})}
 	p.out.of, p.err.of = p, p
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = ts.MkAbs("."), &p.out, &p.err
-	p.cmd.Env = append(env, "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("HOME"), "TMPDIR="+ts.Getenv("TMPDIR"))
+	p.cmd.Env = append(env, "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("HOME"), "TMPDIR="+ts.Getenv("TMPDIR"), "GORACE="+ts.Getenv("GORACE"))
 	ts.Check(p.cmd.Start())
 	go func() {
 		p.result = p.cmd.Wait()
@@ -148,7 +148,8 @@ func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func cmdServe(ts *testscript.TestScript, _ bool, args []string) {
-	argv := append([]string{"zlink-nats", "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args[1:]...)
+	// Scripts end programs, but cut no power: nothing has to be on the disk.
+	argv := append([]string{"zlink-nats", "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--sync", "1m"}, args[1:]...)
 	m := launch(ts, args[0], nil, argv...).await(ts, `^ready (\S+)(?: (\S+))?$`)
 	u, err := url.Parse(m[1])
 	ts.Check(err)

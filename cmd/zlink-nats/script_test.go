@@ -25,6 +25,9 @@ func TestScripts(t *testing.T) {
 			ps := &programs{byName: make(map[string]*program)}
 			e.Values[programsKey{}] = ps
 			e.Defer(ps.kill)
+			// Otherwise each program sleeps for a second at its end when it has the race
+			// detector, in case that one has something to say about what still runs.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
