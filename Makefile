@@ -32,7 +32,8 @@ test: ## all tests, with the race detector; those of one goroutine without it
 short: ## the tests without clusters
 	go test -short ./...
 
-soak: ## the fault histories, longer than CI does
+soak: ## random and fault histories, longer than CI does
+	go test -timeout 60m -count=1 ./domain ./domain/domaintest ./kvstore/jetkv -run 'Model|Agree|SameAnswers|Restart' -rapid.checks=200
 	go test -race -run 'Linearizable' -timeout 60m -count=1 ./kvstore/jetkv -faults=300
 	go test -race -run 'TestSoak' -timeout 60m -count=1 ./histories -seeds=50 -duration=20s
 

@@ -330,8 +330,9 @@ func TestDamagedAggregateNeverMisleads(t *testing.T) {
 		for _, state := range []wire.AggregateState{wire.AggregateCollecting, wire.AggregatePrepared, wire.AggregateCommitted} {
 			t.Run(fmt.Sprintf("%s/%s", h.name, state), func(t *testing.T) {
 				t.Parallel()
-				p.TB = t
-				d := newDamage(t, p, h)
+				own := p
+				own.TB = t
+				d := newDamage(t, own, h)
 				d.reach(state)
 				d.happen()
 				d.check("damaged, lived", d.lived)

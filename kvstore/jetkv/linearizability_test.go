@@ -21,7 +21,7 @@ import (
 )
 
 // faults is how many faults the linearizability tests go through.
-var faults = flag.Int("faults", 8, "faults in each linearizability test")
+var faults = flag.Int("faults", 5, "faults in each linearizability test")
 
 // operation is one call on one key: it sees the row and may write it.
 type operation struct {
