@@ -22,6 +22,7 @@ func FindAggregate(v kvstore.View, req *wire.AggregateFindRequest) (*wire.Aggreg
 	reply.Aggregate = &wire.AggregateStatus{
 		Fence: a.Fence, State: a.State, Deadline: a.Deadline, ParticipantCount: a.Request.ParticipantCount,
 		TargetDescriptor: a.Request.Target.Node(), TargetOwner: a.Request.Target.Owner,
+		TargetDescriptorLifecycleGeneration: a.Request.Target.NodeLifecycleGeneration,
 	}
 	return reply, nil
 }

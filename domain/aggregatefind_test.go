@@ -31,7 +31,7 @@ func TestFindAggregate(t *testing.T) {
 		Kind: wire.KindFound, OwnerTransition: wire.OwnerNew, StoreNow: none.StoreNow,
 		Aggregate: &wire.AggregateStatus{
 			Fence: move, State: wire.AggregatePrepared, Deadline: none.StoreNow + 60_000, ParticipantCount: 2,
-			TargetDescriptor: tgt("n2", b).Node(), TargetOwner: b,
+			TargetDescriptor: tgt("n2", b).Node(), TargetOwner: b, TargetDescriptorLifecycleGeneration: tgt("n2", b).NodeLifecycleGeneration,
 		},
 	}
 	stays := *found

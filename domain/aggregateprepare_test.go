@@ -558,7 +558,7 @@ func TestPrepareChangesNothingButLocks(t *testing.T) { // 8.3, 8.5, G-06
 	want(t, w.stamp(wire.StampAuthority, ""), stamp)
 	prepared := &wire.AggregateFindReply{Kind: wire.KindFound, OwnerTransition: wire.OwnerNew, StoreNow: t0, Aggregate: &wire.AggregateStatus{
 		Fence: fence("f"), State: wire.AggregatePrepared, Deadline: t0 + 60_000, ParticipantCount: 2,
-		TargetDescriptor: tgt("n2", b).Node(), TargetOwner: b,
+		TargetDescriptor: tgt("n2", b).Node(), TargetOwner: b, TargetDescriptorLifecycleGeneration: tgt("n2", b).NodeLifecycleGeneration,
 	}}
 	want(t, w.partOf("r1"), prepared)
 	want(t, w.partOf("r2"), prepared)

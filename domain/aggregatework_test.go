@@ -3,6 +3,7 @@ package domain_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/kvstore"
@@ -343,4 +344,25 @@ func (w *world) nothingStaged() {
 	for _, family := range []string{domain.FamilyInventory, domain.FamilyParticipant} {
 		want(w.t, w.view().Count(family), 0)
 	}
+}
+
+func TestAggregatesAreCountedUntilNothingIsLeftToDo(t *testing.T) {
+	t.Parallel()
+	w, _, b, all := twoRooms(t)
+	count := func() wire.AggregateCounts { return domain.AggregatesUnderWay(w.view()) }
+	want(t, count(), wire.AggregateCounts{})
+	w.stage(fence("s"), 0, all[:1])
+	want(t, count(), wire.AggregateCounts{Collecting: 1, OldestDeadline: t0 + 60_000})
+	w.clock.Advance(time.Second)
+	w.prepared(prepareRequest(fence("p"), tgt("n2", b), rooms(2), all))
+	want(t, count(), wire.AggregateCounts{Collecting: 1, Prepared: 1, OldestDeadline: t0 + 60_000})
+	w.committedNow(fence("p"))
+	at := wire.Revision(w.view().Revision())
+	want(t, count(), wire.AggregateCounts{Collecting: 1, Settling: 1, OldestDeadline: t0 + 60_000, OldestCommit: at})
+	w.clock.Advance(59 * time.Second)
+	want(t, count(), wire.AggregateCounts{Overdue: 1, Settling: 1, OldestDeadline: t0 + 60_000, OldestCommit: at})
+	w.work()
+	want(t, count(), wire.AggregateCounts{})
+	w.plant(domain.AggregateKey(fence("x")), []byte("no record"), 0)
+	want(t, count(), wire.AggregateCounts{Unreadable: 1})
 }

@@ -374,6 +374,7 @@ func (m *model) findAggregate(req *wire.AggregateFindRequest) *wire.AggregateFin
 		reply := &wire.AggregateFindReply{Kind: wire.KindFound, StoreNow: m.now, Aggregate: &wire.AggregateStatus{
 			Fence: f, State: a.state, Deadline: a.deadline, ParticipantCount: uint32(len(a.staged)),
 			TargetDescriptor: a.request.TargetDescriptor, TargetOwner: a.request.TargetOwner,
+			TargetDescriptorLifecycleGeneration: a.request.TargetDescriptorLifecycleGeneration,
 		}}
 		for _, p := range a.staged {
 			if modelText(p.AuthorityKey) == text {

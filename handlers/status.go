@@ -36,7 +36,9 @@ func status(ctx context.Context, s *Service, r *request) (result, error) {
 		StoreHealthy: st.Healthy && v.Now()-st.HealthyAt <= healthyFor,
 		LastError:    st.LastError,
 		Server: wire.ServerStatus{
-			Name: st.Server.Name, Version: st.Server.Version, Replicas: uint32(st.Server.Replicas),
+			Name: st.Server.Name, Version: st.Server.Version, Replicas: uint32(st.Server.Replicas), Consumers: uint32(st.Server.Consumers),
 		},
+		Pushed:     wire.Revision(s.store.Released()),
+		Aggregates: domain.AggregatesUnderWay(v),
 	}}, nil
 }

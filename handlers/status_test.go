@@ -22,6 +22,7 @@ func TestStatus(t *testing.T) {
 		"version": "1.2.3", "instanceId": "one", "revision": "2", "storeNow": float64(testT0 + 1),
 		"rows": 2.0, "leases": 2.0, "storeHealthy": true,
 		"server": object{"name": "memory", "version": "", "replicas": 1.0},
+		"pushed": "0", "aggregates": object{"collecting": 0.0, "prepared": 0.0, "overdue": 0.0, "settling": 0.0, "unreadable": 0.0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)

@@ -89,4 +89,6 @@ type Server struct {
 	Name     string
 	Version  string
 	Replicas int
+	// Consumers read the log at the server, this store among them; 0 is unknown.
+	Consumers int
 }

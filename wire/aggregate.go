@@ -138,4 +138,6 @@ type AggregateStatus struct {
 	ParticipantCount uint32         `json:"participantCount"`  // how many objects take part
 	TargetDescriptor DescriptorKey  `json:"targetDescriptor"`  // the node that newOwner participants move to
 	TargetOwner      OwnerToken     `json:"targetOwner"`       // the node's owner
+	// TargetDescriptorLifecycleGeneration is the life of the node that is meant.
+	TargetDescriptorLifecycleGeneration Generation `json:"targetDescriptorLifecycleGeneration"`
 }

@@ -29,11 +29,11 @@ func aggregateSamples() []sample {
 		{"aggregate.find", &wire.AggregateFindRequest{Key: chatKey}},
 		{"aggregate.find.prepared", &wire.AggregateFindReply{Kind: wire.KindFound, OwnerTransition: wire.OwnerNew, StoreNow: objectNow, Aggregate: &wire.AggregateStatus{
 			Fence: sampleFence, State: wire.AggregatePrepared, Deadline: objectNow + 60000, ParticipantCount: 2,
-			TargetDescriptor: sampleDestination, TargetOwner: objectOwner,
+			TargetDescriptor: sampleDestination, TargetDescriptorLifecycleGeneration: 8, TargetOwner: objectOwner,
 		}}},
 		{"aggregate.find.committed", &wire.AggregateFindReply{Kind: wire.KindFound, OwnerTransition: wire.OwnerPreserve, StoreNow: objectNow, Aggregate: &wire.AggregateStatus{
 			Fence: sampleFence, State: wire.AggregateCommitted, ParticipantCount: 1_000_000,
-			TargetDescriptor: sampleDestination, TargetOwner: objectOwner,
+			TargetDescriptor: sampleDestination, TargetDescriptorLifecycleGeneration: 8, TargetOwner: objectOwner,
 		}}},
 		{"aggregate.find.missing", &wire.AggregateFindReply{Kind: wire.KindMissing, StoreNow: objectNow}},
 	})

@@ -178,7 +178,8 @@ func samples() []sample {
 		{"status.get", &wire.StatusGetRequest{}},
 		{"status.get.reply", &wire.StatusGetReply{
 			Version: "v1.0.0", InstanceID: "i", Revision: 44, StoreNow: now, Rows: 9, Leases: 2, LastError: "store: timeout",
-			Server: wire.ServerStatus{Name: "s", Version: "2.14.4", Replicas: 3},
+			Server: wire.ServerStatus{Name: "s", Version: "2.14.4", Replicas: 3, Consumers: 2}, Pushed: 43,
+			Aggregates: wire.AggregateCounts{Collecting: 1, Prepared: 2, Overdue: 3, Settling: 4, Unreadable: 5, OldestDeadline: now, OldestCommit: 7},
 		}},
 		{"event.mesh-node", &wire.MeshNodeEvent{EventHead: head, MeshName: "play", RID: "n1", Value: &least}},
 		{"event.client-server", &wire.ClientServerEvent{EventHead: serverHead, ChannelName: "match", ServerRID: "s1", Value: &server}},

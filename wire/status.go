@@ -14,6 +14,21 @@ type StatusGetReply struct {
 	StoreHealthy bool         `json:"storeHealthy"`       // the last dealing with the store succeeded, at most 10,000 ms ago
 	LastError    string       `json:"lastError,omitzero"` // the last failure since it was last healthy
 	Server       ServerStatus `json:"server"`             // the NATS server it is connected to
+	// Pushed is the revision up to which all changes are pushed; how far it is behind Revision is the lag of the feed.
+	Pushed     Revision        `json:"pushed"`
+	Aggregates AggregateCounts `json:"aggregates"` // that are not done with
+}
+
+// AggregateCounts are the numbers of aggregates by what is to become of them. Those that have ended and whose staged data is
+// deleted do not count.
+type AggregateCounts struct {
+	Collecting     uint32   `json:"collecting"`              // participants are being staged; the deadline has not passed
+	Prepared       uint32   `json:"prepared"`                // participants are locked; the deadline has not passed
+	Overdue        uint32   `json:"overdue"`                 // the deadline has passed and the service has not aborted it yet
+	Settling       uint32   `json:"settling"`                // has ended; participants are rewritten, then staged data is deleted
+	Unreadable     uint32   `json:"unreadable"`              // nobody can read its row
+	OldestDeadline Instant  `json:"oldestDeadline,omitzero"` // earliest deadline of those that have one; absent if none has
+	OldestCommit   Revision `json:"oldestCommit,omitzero"`   // earliest commit of those that are settling; absent if none was committed
 }
 
 // ServerStatus describes the NATS server behind the store.
@@ -21,4 +36,6 @@ type ServerStatus struct {
 	Name     string `json:"name"`     // server name
 	Version  string `json:"version"`  // server version
 	Replicas uint32 `json:"replicas"` // of the store's bucket
+	// Consumers read the bucket's stream: one of each instance, and whoever else does. 0 is unknown.
+	Consumers uint32 `json:"consumers,omitzero"`
 }

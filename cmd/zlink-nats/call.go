@@ -112,7 +112,21 @@ func replyError(reply *nats.Msg) error {
 	if body.Error.Field != "" {
 		text += fmt.Sprintf(" (%s)", body.Error.Field)
 	}
-	return errors.New(text)
+	return &refusal{wire.Code(body.Error.Code), text}
+}
+
+// refusal is an error reply of the service.
+type refusal struct {
+	code wire.Code
+	text string
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// isLost tells whether the service refused because it cannot read what is stored.
+func isLost(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.code == wire.CodeDataLost
 }
 
 // errNoOperation is about an operation that a service of another version has.

@@ -126,22 +126,24 @@ func permitted(l *link, timeout time.Duration, do func() error) error {
 	return nil
 }
 
-// checkService asks whether somebody serves.
-func (c *doctorCmd) checkService(l *link) finding {
+// checkService asks whether somebody serves, and how that goes.
+func (c *doctorCmd) checkService(l *link) []finding {
 	f := finding{Name: "service", State: stateOK}
 	reply, err := exchange(l, &c.Client, subjects.StatusGet, nil)
 	if err != nil {
 		f.State, f.Detail = stateWarn, err.Error()
-		return f
+		return []finding{f}
 	}
 	var s wire.StatusGetReply
-	switch err := wire.Unmarshal(wire.JSON, reply, &s); {
-	case err != nil:
+	if err := wire.Unmarshal(wire.JSON, reply, &s); err != nil {
 		f.State, f.Detail = stateWarn, fmt.Sprintf("answers, but not as this version of zlink-nats understands: %v", err)
-	case !s.StoreHealthy:
-		f.State, f.Detail = stateFail, fmt.Sprintf("instance %s cannot reach its store: %s", s.InstanceID, s.LastError)
-	default:
-		f.Detail = fmt.Sprintf("instance %s, version %s, revision %d", s.InstanceID, s.Version, s.Revision)
+		f.Mend = "use the zlink-nats of the version that the service runs"
+		return []finding{f}
 	}
-	return f
+	f.Detail = fmt.Sprintf("instance %s, version %s, revision %d", s.InstanceID, s.Version, s.Revision)
+	if !s.StoreHealthy {
+		f.State, f.Detail = stateFail, fmt.Sprintf("instance %s cannot reach its store: %s", s.InstanceID, s.LastError)
+		f.Mend = "look whether the stream KV_" + c.Bucket + " has a leader and its servers are up: 'nats stream info KV_" + c.Bucket + "' and 'nats server report jetstream'"
+	}
+	return []finding{f, checkAggregates(&s), checkPushed(&s)}
 }

@@ -95,7 +95,7 @@ func (c *doctorCmd) examine(ctx context.Context) []finding {
 	if !c.Operator {
 		findings = append(findings, c.checkPermissions(l))
 	}
-	return append(findings, c.checkService(l))
+	return append(findings, c.checkService(l)...)
 }
 
 // checkStore asks the store what it thinks of the server and the bucket.

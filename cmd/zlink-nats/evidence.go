@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -11,10 +13,11 @@ type evidence struct {
 	Kind           wire.LookupKind           `json:"kind"`                    // actor or spot
 	GlobalID       string                    `json:"globalId"`                // the object within its kind
 	Key            string                    `json:"key"`                     // text form
-	State          string                    `json:"state"`                   // an [wire.EntryState] or "missing"
+	State          string                    `json:"state"`                   // an [wire.EntryState], "missing" or "unreadable"
 	Why            []string                  `json:"why"`                     // what makes it so, and what follows, in sentences
 	StoreNow       wire.Instant              `json:"storeNow"`                // when the authority was read
 	Authority      *wire.Authority           `json:"authority,omitzero"`      // absent if missing
+	Lost           string                    `json:"lost,omitzero"`           // why its authority cannot be read, although it is stored
 	Lease          *wire.LeaseReadReply      `json:"lease,omitzero"`          // of the owner, as it is now; absent if missing
 	Node           *wire.MeshNodeItem        `json:"node,omitzero"`           // where the object is; absent if it is gone
 	Spot           *wire.Authority           `json:"spot,omitzero"`           // what an actor is a member of, unless that is an entry spot
@@ -26,6 +29,7 @@ type evidence struct {
 	TransferError  string                    `json:"transferError,omitzero"`  // why the service cannot tell
 	EntrySpotOf    []wire.MeshNodeItem       `json:"entrySpotOf,omitzero"`    // nodes that have a missing spot as their entry spot
 	Rows           []locationRow             `json:"rows"`                    // that say where it is
+	RowsError      string                    `json:"rowsError,omitzero"`      // why some cannot be read
 	Changes        []pastChange              `json:"changes"`                 // oldest first
 	ChangesError   string                    `json:"changesError,omitzero"`   // why there are no changes
 }
@@ -61,7 +65,10 @@ func spotKey(id string) wire.ObjectKey {
 // gather asks the service for everything but the past.
 func (e *evidence) gather(c *caller) error {
 	var a wire.Authority
-	if err := c.ask(subjects.AuthorityRead, &wire.AuthorityReadRequest{Key: e.objectKey(e.GlobalID)}, &a); err != nil {
+	switch err := c.ask(subjects.AuthorityRead, &wire.AuthorityReadRequest{Key: e.objectKey(e.GlobalID)}, &a); {
+	case isLost(err):
+		return e.gatherLost(c, err)
+	case err != nil:
 		return err
 	}
 	e.StoreNow = a.StoreNow
@@ -88,6 +95,17 @@ func (e *evidence) gather(c *caller) error {
 		}
 	}
 	return e.resolve(c, a.Allocation.Descriptor.MeshName)
+}
+
+// gatherLost looks for what there is beside an authority that cannot be read.
+func (e *evidence) gatherLost(c *caller, why error) error {
+	e.Lost = why.Error()
+	var s wire.StatusGetReply
+	if err := c.ask(subjects.StatusGet, &wire.StatusGetRequest{}, &s); err != nil {
+		return err
+	}
+	e.StoreNow = s.StoreNow
+	return e.search(c)
 }
 
 // findNode returns the descriptor of a node, or nil if it is gone.
@@ -131,8 +149,18 @@ func (e *evidence) findEntrySpot(c *caller, mesh string) error {
 	return nil
 }
 
-// resolve asks for the row of the object in a mesh.
+// resolve asks for the row of the object in a mesh. An explanation does without one that
+// cannot be read.
 func (e *evidence) resolve(c *caller, mesh string) error {
+	err := e.resolveIn(c, mesh)
+	if isLost(err) {
+		e.RowsError = fmt.Sprintf("that in mesh %s cannot be read: %v", shown(mesh), err)
+		return nil
+	}
+	return err
+}
+
+func (e *evidence) resolveIn(c *caller, mesh string) error {
 	if e.Kind == wire.LookupActor {
 		var reply wire.ActorResolveReply
 		err := c.ask(subjects.ActorResolve, &wire.ActorResolveRequest{MeshName: mesh, ActorID: e.GlobalID}, &reply)

@@ -32,7 +32,9 @@ func (e *evidence) facts() []fact {
 		facts = append(facts, e.aggregateFacts()...)
 		facts = append(facts, e.transferFacts()...)
 	}
-	if len(e.Rows) == 0 {
+	if e.RowsError != "" {
+		facts = append(facts, fact{"row", e.RowsError})
+	} else if len(e.Rows) == 0 {
 		facts = append(facts, fact{"row", "none"})
 	}
 	for _, r := range e.Rows {

@@ -33,10 +33,12 @@ func (c *statusCmd) Run() error {
 		return err
 	}
 	defer l.Close()
+	asked := time.Now()
 	reply, err := exchange(l, &c.Client, subjects.StatusGet, nil)
 	if err != nil {
 		return err
 	}
+	here := asked.Add(time.Since(asked) / 2) // when the reply was written, by this machine's clock
 	if c.JSON {
 		return printJSON(reply)
 	}
@@ -44,10 +46,11 @@ func (c *statusCmd) Run() error {
 	if err := understand(reply, &s); err != nil {
 		return err
 	}
-	return printStatus(&s)
+	return printStatus(&s, here)
 }
 
-func printStatus(s *wire.StatusGetReply) error {
+// printStatus prints a status that was written when it was that late here.
+func printStatus(s *wire.StatusGetReply, here time.Time) error {
 	store := "healthy"
 	switch {
 	case !s.StoreHealthy && s.LastError != "":
@@ -65,11 +68,15 @@ func printStatus(s *wire.StatusGetReply) error {
 		{"store", store},
 		{"revision", s.Revision},
 		{"store time", time.UnixMilli(int64(s.StoreNow)).UTC().Format("2006-01-02 15:04:05.000 MST")},
+		{"clock", clockText(s.StoreNow, here)},
 		{"rows", s.Rows},
 		{"live leases", s.Leases},
+		{"aggregates", aggregatesText(s)},
+		{"pushed", pushedText(s)},
 		{"NATS server", s.Server.Name},
 		{"NATS version", s.Server.Version},
 		{"replicas", s.Server.Replicas},
+		{"consumers", s.Server.Consumers},
 	} {
 		fmt.Fprintf(w, "%s\t%v\n", row.name, row.value)
 	}

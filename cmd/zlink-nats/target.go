@@ -23,6 +23,12 @@ func (e *evidence) findTarget(c *caller) (err error) {
 
 // whyStale says why the aggregate cannot be committed, if its target is not a live one.
 func (e *evidence) whyStale() []string {
+	if e.Aggregate.OwnerTransition == wire.OwnerPreserve && !e.ownerIsLive() {
+		return []string{"it is to stay with an owner whose lease is over: aggregate.commit would answer stale, and a lease that is over does not come back; abort the aggregate, and prepare another without it"}
+	}
+	if wrong := e.targetLifeIsOver(); wrong != "" {
+		return []string{wrong + ": aggregate.commit would answer stale, and a life that is over does not come back; abort the aggregate, and prepare another for the new life"}
+	}
 	if wrong := e.targetLeaseIsOver(); wrong != "" {
 		return []string{wrong + ": aggregate.commit would answer stale while that is so, and a lease that is over does not come back"}
 	}
@@ -30,6 +36,17 @@ func (e *evidence) whyStale() []string {
 		return []string{wrong + ": aggregate.commit would answer stale while that is so"}
 	}
 	return nil
+}
+
+// targetLifeIsOver says that the target's node is there in another life than was meant, if
+// its owner is the one that was meant: otherwise that owner's lease says more.
+func (e *evidence) targetLifeIsOver() string {
+	a, n := e.Aggregate.Aggregate, e.TargetNode
+	if n == nil || n.OwnerToken != a.TargetOwner || n.LifecycleGeneration == a.TargetDescriptorLifecycleGeneration {
+		return ""
+	}
+	return fmt.Sprintf("node %s of mesh %s, the target of the aggregate, has begun life %d, and was meant in life %d",
+		shown(a.TargetDescriptor.RID), shown(a.TargetDescriptor.MeshName), n.LifecycleGeneration, a.TargetDescriptorLifecycleGeneration)
 }
 
 // targetLeaseIsOver says what became of the lease of the target's owner, if it is not live.

@@ -10,9 +10,14 @@ import (
 // stateMissing is the state of an object without an authority.
 const stateMissing = "missing"
 
+// stateUnreadable is the state of an object whose authority is stored, but damaged.
+const stateUnreadable = "unreadable"
+
 // state is that of the object's entry, by the lease as it is now.
 func (e *evidence) state() wire.EntryState {
 	switch {
+	case e.Lost != "":
+		return stateUnreadable
 	case e.Authority == nil:
 		return stateMissing
 	case e.Authority.Allocation.State == wire.AllocationReserved:
@@ -42,6 +47,8 @@ func (e *evidence) sameNode() bool {
 // why says what makes the state, and what can be done, most important first.
 func (e *evidence) why() []string {
 	switch e.state() {
+	case stateUnreadable:
+		return e.whyUnreadable()
 	case stateMissing:
 		return e.whyMissing()
 	case wire.EntryCreating:
@@ -51,6 +58,17 @@ func (e *evidence) why() []string {
 	default:
 		return append(e.whyUnavailable(), e.besides()...)
 	}
+}
+
+func (e *evidence) whyUnreadable() []string {
+	why := []string{
+		fmt.Sprintf("its authority is stored, but cannot be read (%s): every operation on it is refused, and so is every creation under its id", e.Lost),
+		"the service's log names the key: restore that row from a backup of the bucket's stream; deleting it instead gives up the object and frees its place",
+	}
+	for _, r := range e.Rows {
+		why = append(why, fmt.Sprintf("a row in mesh %s says that it was on node %s", shown(r.MeshName), shown(r.OwnerNodeRID)))
+	}
+	return why
 }
 
 func (e *evidence) whyMissing() (why []string) {

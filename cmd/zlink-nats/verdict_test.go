@@ -48,6 +48,7 @@ func inAggregate(state wire.AggregateState, does wire.OwnerTransition, edits ...
 			a.Deadline = 112_000
 			e.TargetLease = &wire.LeaseReadReply{Kind: wire.KindFound, Token: &a.TargetOwner}
 			e.TargetNode = &wire.MeshNodeItem{}
+			a.TargetDescriptorLifecycleGeneration, e.TargetNode.LifecycleGeneration = 7, 7
 			e.TargetNode.ObjectRole, e.TargetNode.State, e.TargetNode.OwnerToken = wire.RoleServer, wire.StateServing, a.TargetOwner
 		}
 		for _, edit := range edits {
@@ -93,6 +94,16 @@ func TestWhy(t *testing.T) {
 			`it is locked by aggregate "move 1", generation 2: until that is committed or aborted nobody can change or remove it`,
 			moves,
 			"its deadline has passed, it is overdue for 3s: the service aborts it within seconds, or its log says why it cannot; until then it can still be committed",
+		}},
+		"its target has another life": {toTarget(func(e *evidence) { e.TargetNode.LifecycleGeneration = 8 }), wire.EntryReady, []string{
+			ready, locked, moves,
+			"node n2 of mesh play, the target of the aggregate, has begun life 8, and was meant in life 7: aggregate.commit would answer stale, and a life that is over does not come back; abort the aggregate, and prepare another for the new life",
+			ends,
+		}},
+		"it cannot be read": {func(e *evidence) { e.Authority, e.Lost = nil, "dataLost: record" }, stateUnreadable, []string{
+			"its authority is stored, but cannot be read (dataLost: record): every operation on it is refused, and so is every creation under its id",
+			"the service's log names the key: restore that row from a backup of the bucket's stream; deleting it instead gives up the object and frees its place",
+			"a row in mesh play says that it was on node n1",
 		}},
 		"it has just moved": {inAggregate(wire.AggregateCommitted, wire.OwnerNew), wire.EntryReady, []string{
 			ready, `aggregate "move 1", generation 2 has moved it to node n2 of mesh play, owner b, lease 4; its row is rewritten in the background, which changes nothing for anybody`,

@@ -21,6 +21,8 @@ type streamInfo struct {
 		First kvstore.Revision `json:"first_seq"`
 		Last  kvstore.Revision `json:"last_seq"`
 		Count uint64           `json:"messages"`
+		// Consumers is how many read the stream.
+		Consumers int64 `json:"consumer_count"`
 	} `json:"state"`
 	Time  time.Time           `json:"ts"`
 	Error *jetstream.APIError `json:"error"`
@@ -46,6 +48,7 @@ func (s *Store) readInfo(data []byte, rtt time.Duration) (*streamInfo, error) {
 		return nil, fmt.Errorf("stream info: %w", i.Error)
 	}
 	s.heard()
+	s.consumers.Store(i.State.Consumers)
 	if !i.Time.IsZero() {
 		s.server.observe(i.Time, rtt)
 	}

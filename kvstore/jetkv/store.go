@@ -69,6 +69,7 @@ type Store struct {
 	wake      chan struct{} // capacity 1: released has moved
 	closed    chan struct{} // closed when Run ends
 	stats     counters
+	consumers atomic.Int64 // of the stream, when its leader was last asked
 
 	healthMu  sync.Mutex
 	healthyAt time.Time // guarded by healthMu; local time of the last answer
@@ -271,6 +272,7 @@ func (s *Store) Status() kvstore.Status {
 		Revision: s.committed.Load().Revision(),
 		Server: kvstore.Server{
 			Name: s.nc.ConnectedServerName(), Version: s.nc.ConnectedServerVersion(), Replicas: s.replicas,
+			Consumers: int(s.consumers.Load()),
 		},
 	}
 	s.healthMu.Lock()
