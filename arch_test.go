@@ -53,6 +53,7 @@ var rules = []rule{
 	{"kvstore/jetkv", module + "domain", "the engine knows no domain word"},
 	{"kvstore/jetkv", module + "handlers", "the engine knows no domain word"},
 	{"kvstore/jetkv", module + "wire", "the engine knows no domain word"},
+	{"dashboard", module, "the page knows nothing but what it is given"},
 	{"domain", "github.com/nats-io/", "rules are written against the contract of the store"},
 	{"domain", module + "kvstore/", "rules are written against the contract of the store"},
 	{"domain", module + "handlers", "rules do not know who calls them"},

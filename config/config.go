@@ -10,7 +10,7 @@ type Config struct {
 	Store
 	Embedded
 	// HTTP is the address of the HTTP listener, "host:port", or [Off].
-	HTTP string `name:"http" default:"127.0.0.1:8280" env:"ZLINK_HTTP" help:"Address of /healthz, /readyz and /metrics; port 0 takes a free one, 'off' turns it off."`
+	HTTP string `name:"http" default:"127.0.0.1:8280" env:"ZLINK_HTTP" help:"Address of the dashboard, /healthz, /readyz and /metrics; port 0 takes a free one, 'off' turns it off."`
 	// OwnerSubjects takes requests that act for an owner on the subjects of that owner only. The protocol calls it
 	// security.ownerSubjects.
 	OwnerSubjects bool `env:"ZLINK_OWNER_SUBJECTS" help:"Take what acts for an owner on PREFIX.as.OWNER.> only, so that NATS permissions bind users to owners (the protocol's security.ownerSubjects)."`

@@ -24,11 +24,17 @@ func status(ctx context.Context, s *Service, r *request) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	reply := StatusOf(s.store, v)
+	reply.Version, reply.InstanceID = s.version, s.instanceID
+	return result{revision: v.Revision(), body: reply}, nil
+}
+
+// StatusOf is the reply of status.get about a store and a view of it, without the version
+// and the id of an instance.
+func StatusOf(store kvstore.Store, v kvstore.View) *wire.StatusGetReply {
 	rows, leases := domain.CountRows(v)
-	st := s.store.Status()
-	return result{revision: v.Revision(), body: &wire.StatusGetReply{
-		Version:      s.version,
-		InstanceID:   s.instanceID,
+	st := store.Status()
+	return &wire.StatusGetReply{
 		Revision:     wire.Revision(v.Revision()),
 		StoreNow:     wire.Instant(v.Now()),
 		Rows:         uint32(rows),
@@ -38,7 +44,7 @@ func status(ctx context.Context, s *Service, r *request) (result, error) {
 		Server: wire.ServerStatus{
 			Name: st.Server.Name, Version: st.Server.Version, Replicas: uint32(st.Server.Replicas), Consumers: uint32(st.Server.Consumers),
 		},
-		Pushed:     wire.Revision(s.store.Released()),
+		Pushed:     wire.Revision(store.Released()),
 		Aggregates: domain.AggregatesUnderWay(v),
-	}}, nil
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zlink/zlink-nats/config"
+	"github.com/zlink/zlink-nats/dashboard"
 )
 
 // httpServer answers operators and their tools, from before the data is read until
@@ -85,9 +86,9 @@ func listenHTTP(address string, r *running, metrics http.Handler) (*httpServer, 
 func (h *httpServer) routes(metrics http.Handler) http.Handler {
 	ready := readiness{running: h.running}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, "zlink-nats\n\n/healthz  the process lives\n/readyz   requests can be answered\n/metrics  figures for Prometheus")
-	})
+	overview := dashboard.Source((&observer{running: &h.running, ready: &ready, id: id, countedAt: time.Now()}).overview)
+	mux.HandleFunc("GET /{$}", overview.Page)
+	mux.HandleFunc("GET /api/overview", overview.JSON)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if err := ready.check(r.Context()); err != nil {
