@@ -154,6 +154,20 @@ func cmdEditBucket(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 }
 
+// cmdDamage writes something that is no record over the first row of a family, as a
+// program with another idea of the bucket would.
+func cmdDamage(ts *testscript.TestScript, _ bool, args []string) {
+	nc, js := plainClient(ts)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s, err := js.Stream(ctx, "KV_zlink")
+	ts.Check(err)
+	m, err := s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject("$KV.zlink."+args[0]+".>"))
+	ts.Check(err)
+	_, err = nc.Request(m.Subject, []byte("no record"), patience) // the stream's acknowledgement
+	ts.Check(err)
+}
+
 func cmdConsumers(ts *testscript.TestScript, _ bool, args []string) {
 	count, err := strconv.Atoi(args[0])
 	ts.Check(err)

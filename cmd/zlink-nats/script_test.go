@@ -48,6 +48,7 @@ func TestScripts(t *testing.T) {
 			"old-service": cmdOldService,  // old-service PREFIX: a service that has status.get and no other operation
 			"relay":       cmdRelay,       // relay PREFIX [CODE]: serves under a prefix without aggregate.find and actor-transfer.resolve, or with ones that fail
 			"edit-bucket": cmdEditBucket,  // turns atomic batches off
+			"damage":      cmdDamage,      // damage FAMILY: overwrites the first row of a family
 			"consumers":   cmdConsumers,   // consumers N: makes N on the bucket's stream
 			"drop":        cmdDrop,        // drop N: removes all but the last N changes
 			"certificate": cmdCertificate, // certificate CERT KEY: for 127.0.0.1, signed by itself
