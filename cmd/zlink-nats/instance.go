@@ -46,8 +46,8 @@ func (i *instance) open(ctx context.Context) error {
 	return i.opening.try(ctx, i.openOnce)
 }
 
-// openOnce opens what the service stands on. The position of the feed comes first, since the store has to remember what is not
-// pushed yet; the stream of changes comes last, since a server that the store
+// openOnce opens what the service stands on. The position of the feed comes first, since
+// the store has to remember what is not pushed yet; the stream of changes comes last, since a server that the store
 // refuses shall not get one.
 func (i *instance) openOnce(ctx context.Context) error {
 	js, err := i.link.jetStream()
