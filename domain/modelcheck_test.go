@@ -154,6 +154,7 @@ func (d rapidDice) roll(n int) int { return rapid.IntRange(0, 1<<30).Draw(d.T, "
 // objects with the model.
 func TestRulesAgreeWithTheirModel(t *testing.T) {
 	t.Parallel()
+	oneGoroutine(t)
 	rapid.Check(t, func(r *rapid.T) {
 		d := rapidDice{r}
 		c := newMachine(r, d, pick(d, 0, nearTheEnd), pick(d, modelRows, modelMoveRows, modelMoveRows), make(map[string]int))
