@@ -27,6 +27,7 @@ type httpServer struct {
 
 // running is the instance that takes requests, or why there is none.
 type running struct {
+	id       string                   // of the instance
 	instance atomic.Pointer[instance] // nil until it takes requests
 	stopping atomic.Bool
 	waiting  atomic.Pointer[error] // what keeps it from starting; nil when that is nothing known
@@ -86,7 +87,7 @@ func listenHTTP(address string, r *running, metrics http.Handler) (*httpServer, 
 func (h *httpServer) routes(metrics http.Handler) http.Handler {
 	ready := readiness{running: h.running}
 	mux := http.NewServeMux()
-	overview := dashboard.Source((&observer{running: &h.running, ready: &ready, id: id, countedAt: time.Now()}).overview)
+	overview := dashboard.Source((&observer{running: h.running, ready: &ready, countedAt: time.Now()}).overview)
 	mux.HandleFunc("GET /{$}", overview.Page)
 	mux.HandleFunc("GET /api/overview", overview.JSON)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })

@@ -30,7 +30,6 @@ const (
 type observer struct {
 	running *running
 	ready   *readiness
-	id      string
 
 	mu        sync.Mutex                   // guards the rest, and lets those who ask at once wait for one overview
 	last      *dashboard.Overview          // of lastAt
@@ -58,7 +57,7 @@ func (o *observer) overview(ctx context.Context) *dashboard.Overview {
 
 // observe makes an overview. mu is held.
 func (o *observer) observe(ctx context.Context) *dashboard.Overview {
-	all := &dashboard.Overview{Level: dashboard.LevelOK, Instance: o.id, Version: ownBuild().Version, Time: time.Now()}
+	all := &dashboard.Overview{Level: dashboard.LevelOK, Instance: o.running.id, Version: ownBuild().Version, Time: time.Now()}
 	if err := o.ready.check(ctx); err != nil {
 		report(all, dashboard.LevelBad, err.Error())
 	}

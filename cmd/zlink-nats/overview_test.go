@@ -22,11 +22,11 @@ func TestDashboardSaysWhyTheInstanceIsNotReady(t *testing.T) {
 		"it waits":  {func(r *running) { r.waiting.Store(&why) }, "starting: the NATS server is not ready: no suitable peers"},
 		"it stops":  {func(r *running) { r.stopping.Store(true) }, "stopping: no requests are taken any more"},
 	} {
-		h := &httpServer{}
-		c.set(&h.running)
+		h := &httpServer{running: &running{id: "one"}}
+		c.set(h.running)
 		for _, path := range []string{"/", "/api/overview", "/readyz"} {
 			w := httptest.NewRecorder()
-			h.routes("one").ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			h.routes(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 			if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), c.want) {
 				t.Errorf("%s, %s: %d, want %q in\n%s", name, path, w.Code, c.want, w.Body)
 			}

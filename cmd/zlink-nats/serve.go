@@ -84,7 +84,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	// The id goes into subjects and log lines; these letters need no escaping.
 	id := rand.Text()[:10]
 	log = log.With("instance", id)
-	r := new(running)
+	r := &running{id: id}
 	e, err := newExports(ctx, r, id, log)
 	if err != nil {
 		return err
