@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,15 @@ func clockText(storeNow wire.Instant, here time.Time) string {
 	default:
 		return fmt.Sprintf("this machine is %v ahead of the store", off)
 	}
+}
+
+// consumersText is how many read the bucket's stream. An instance that has just started has
+// not heard that yet.
+func consumersText(s *wire.StatusGetReply) string {
+	if s.Server.Consumers == 0 {
+		return "not known yet"
+	}
+	return strconv.Itoa(int(s.Server.Consumers))
 }
 
 // lag is how many revisions the pushed changes are behind.

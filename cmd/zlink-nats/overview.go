@@ -139,7 +139,7 @@ func (i *instance) facts(s *wire.StatusGetReply, v kvstore.View) []dashboard.Fac
 		{Name: "aggregates", Value: aggregatesText(s)},
 		{Name: "NATS server", Value: fmt.Sprintf("%s, version %s", shown(s.Server.Name), s.Server.Version)},
 		{Name: "replicas", Value: strconv.Itoa(int(s.Server.Replicas))},
-		{Name: "consumers", Value: strconv.Itoa(int(s.Server.Consumers))},
+		{Name: "consumers", Value: consumersText(s)},
 		{Name: "requests in flight", Value: strconv.Itoa(counters.InFlight)},
 		{Name: "waiting for objects", Value: strconv.Itoa(counters.Awaiting)},
 		{Name: "transactions waiting", Value: strconv.Itoa(stats.Queue)},

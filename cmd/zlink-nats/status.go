@@ -76,7 +76,7 @@ func printStatus(s *wire.StatusGetReply, here time.Time) error {
 		{"NATS server", s.Server.Name},
 		{"NATS version", s.Server.Version},
 		{"replicas", s.Server.Replicas},
-		{"consumers", s.Server.Consumers},
+		{"consumers", consumersText(s)},
 	} {
 		fmt.Fprintf(w, "%s\t%v\n", row.name, row.value)
 	}
