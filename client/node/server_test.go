@@ -19,6 +19,7 @@ import (
 	"github.com/zlink/zlink-nats/client"
 	"github.com/zlink/zlink-nats/client/node"
 	"github.com/zlink/zlink-nats/instance"
+	"github.com/zlink/zlink-nats/instance/instancetest"
 	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
@@ -35,37 +36,10 @@ var brief = node.Options{
 	LeaseTTL: 3 * time.Second, RenewInterval: 300 * time.Millisecond, RenewTimeout: time.Second, FencingMargin: 500 * time.Millisecond,
 }
 
-// service runs an instance of the service on a server until the test ends. It has connections of its own.
+// service runs an instance of the service on a server until the test ends.
 func service(t *testing.T, server *testenv.Node) {
 	t.Helper()
-	conn := server.Connect(t, nats.ReconnectBufSize(-1))
-	var i *instance.Instance
-	testenv.Eventually(t, patience, func() (ok bool) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		var err error
-		i, err = instance.Open(ctx, instance.Options{Conn: conn, Bucket: "zlink", ID: "one", Logger: slog.New(slog.DiscardHandler)})
-		return err == nil
-	}, "open the service")
-	running, stop := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := i.Run(running); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		ended, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := i.Stop(ended); err != nil {
-			t.Error(err)
-		}
-		stop()
-		wg.Wait()
-	})
-	if err := i.Serve(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	instancetest.Start(t, instance.Options{Conn: instancetest.Connect(t, server), ID: "one"})
 }
 
 // host starts a runtime with node n1 over a connection.

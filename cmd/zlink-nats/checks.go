@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -18,13 +17,11 @@ import (
 )
 
 // checkChanges looks at the stream of changes.
-func (c *doctorCmd) checkChanges(ctx context.Context, js jetstream.JetStream) finding {
+func (c *doctorCmd) checkChanges(ctx context.Context, l *link, js jetstream.JetStream) finding {
 	f := finding{Name: "stream " + subjects.ChangesStream, State: stateOK, Detail: "as it should be"}
-	serve := serveCmd{}
-	serve.Client, serve.Store = c.Client, c.Store
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	switch err := newFeed(&serve.Config, js, "doctor", slog.New(slog.DiscardHandler)).Check(ctx); {
+	switch err := c.feed(l, js).Check(ctx); {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		f.State, f.Detail = stateWarn, "not there yet; 'zlink-nats serve' makes it"
 	case err != nil:

@@ -9,9 +9,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/zlink/zlink-nats/config"
 	"github.com/zlink/zlink-nats/domain"
+	"github.com/zlink/zlink-nats/handlers/feed"
+	"github.com/zlink/zlink-nats/instance"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/jetkv"
 )
@@ -91,7 +94,7 @@ func (c *doctorCmd) examine(ctx context.Context) []finding {
 	}
 	findings = append(findings, finding{Name: "JetStream", State: stateOK, Detail: "on"})
 	findings = append(findings, c.checkStore(ctx, l)...)
-	findings = append(findings, checkPages(l), c.checkConsumers(ctx, js), c.checkChanges(ctx, js))
+	findings = append(findings, checkPages(l), c.checkConsumers(ctx, js), c.checkChanges(ctx, l, js))
 	if !c.Operator {
 		findings = append(findings, c.checkPermissions(l))
 	}
@@ -128,15 +131,20 @@ func (c *doctorCmd) published(ctx context.Context, l *link) kvstore.Revision {
 	if err != nil {
 		return 0
 	}
-	serve := serveCmd{}
-	serve.Client, serve.Store = c.Client, c.Store
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	position, err := newFeed(&serve.Config, js, "doctor", slog.New(slog.DiscardHandler)).Position(ctx)
+	position, err := c.feed(l, js).Position(ctx)
 	if err != nil {
 		return 0
 	}
 	return position
+}
+
+// feed is the feed that a service with these settings has.
+func (c *doctorCmd) feed(l *link, js jetstream.JetStream) *feed.Feed {
+	serve := serveCmd{}
+	serve.Client, serve.Store = c.Client, c.Store
+	return instance.NewFeed(js, instanceOptions(&serve.Config, l, "doctor", slog.New(slog.DiscardHandler)))
 }
 
 func printFindings(findings []finding) error {

@@ -27,8 +27,8 @@ type httpServer struct {
 
 // running is the instance that takes requests, or why there is none.
 type running struct {
-	id       string                   // of the instance
-	instance atomic.Pointer[instance] // nil until it takes requests
+	id       string                  // of the instance
+	instance atomic.Pointer[process] // nil until it takes requests
 	stopping atomic.Bool
 	waiting  atomic.Pointer[error] // what keeps it from starting; nil when that is nothing known
 }

@@ -36,7 +36,7 @@ func observe(meter metric.Meter, r *running, id string, b build) error {
 }
 
 // part tells the figures of a part of an instance.
-type part func(metric.Observer, *instance)
+type part func(metric.Observer, *process)
 
 // figures makes instruments and remembers them, and what went wrong.
 type figures struct {
@@ -79,8 +79,8 @@ func requestFigures(f *figures) part {
 	requests := f.counter("requests", "Requests by operation and outcome: ok, forwarded, or the code of the refusal.")
 	inFlight := f.gauge("requests.in_flight", "Requests that are being worked on.")
 	awaiting := f.gauge("requests.awaiting", "Requests that wait for an object.")
-	return func(o metric.Observer, i *instance) {
-		c := i.service.Counters()
+	return func(o metric.Observer, i *process) {
+		c := i.Service.Counters()
 		o.ObserveInt64(inFlight, int64(c.InFlight))
 		o.ObserveInt64(awaiting, int64(c.Awaiting))
 		for _, op := range c.Operations {
@@ -113,8 +113,8 @@ func storeFigures(f *figures) part {
 	revision := f.gauge("store.revision", "Revision of the local view.")
 	lag := f.gauge("store.lag_revisions", "How far the local view is behind what the stream leader last told of.")
 	healthy := f.gauge("store.healthy", "1 when the last attempt to commit or to follow succeeded, else 0.")
-	return func(o metric.Observer, i *instance) {
-		s, status := i.store.Stats(), i.store.Status()
+	return func(o metric.Observer, i *process) {
+		s, status := i.Store.Stats(), i.Store.Status()
 		o.ObserveInt64(transactions, int64(s.Commits), with("result", "committed"))
 		o.ObserveInt64(transactions, int64(s.Refusals), with("result", "unchanged"))
 		o.ObserveInt64(transactions, int64(s.Overloaded), with("result", "overloaded"))
@@ -148,11 +148,11 @@ func feedFigures(f *figures) part {
 	waiting := f.gauge("feed.waiting_events", "Events that are not known to be pushed.")
 	events := f.counter("feed.events", "Events that this instance has pushed.")
 	appends := f.counter("feed.appends", "Appends to the stream of changes by result: stored, conflict, failed.")
-	return func(o metric.Observer, i *instance) {
-		s, committed := i.feed.Stats(), i.store.Status().Revision
+	return func(o metric.Observer, i *process) {
+		s, committed := i.Feed.Stats(), i.Store.Status().Revision
 		o.ObserveInt64(revision, int64(s.Revision))
 		o.ObserveInt64(lag, int64(behind(s.Revision, committed)))
-		o.ObserveFloat64(seconds, lagSeconds(i.store, s))
+		o.ObserveFloat64(seconds, lagSeconds(i.Store, s))
 		o.ObserveInt64(waiting, int64(s.Waiting))
 		o.ObserveInt64(events, int64(s.Events))
 		o.ObserveInt64(appends, int64(s.Appends), with("result", "stored"))

@@ -19,8 +19,8 @@ func directoryFigures(f *figures) part {
 	capacity := f.gauge("node.capacity", "Objects by node, resource (actors, spots, or a type of spots) and state: active, reserved, limit; without limit there is none.")
 	aggregates := f.gauge("aggregates", "Aggregates under way or not cleaned up, by state; unreadable ones too.")
 	overdue := f.gauge("aggregates.overdue", "Aggregates whose deadline has passed.")
-	return func(o metric.Observer, i *instance) {
-		v, err := i.store.View(context.Background(), kvstore.ReadOptions{}) // the one at hand: it does not wait
+	return func(o metric.Observer, i *process) {
+		v, err := i.Store.View(context.Background(), kvstore.ReadOptions{}) // the one at hand: it does not wait
 		if err != nil {
 			return // closed
 		}

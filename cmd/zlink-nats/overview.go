@@ -65,18 +65,18 @@ func (o *observer) observe(ctx context.Context) *dashboard.Overview {
 	if i == nil || o.running.stopping.Load() {
 		return all
 	}
-	view, err := i.store.View(ctx, kvstore.ReadOptions{}) // the one at hand: it does not wait
+	view, err := i.Store.View(ctx, kvstore.ReadOptions{}) // the one at hand: it does not wait
 	if err != nil {
 		report(all, dashboard.LevelBad, err.Error())
 		return all
 	}
-	s := handlers.StatusOf(i.store, view)
+	s := handlers.StatusOf(i.Store, view)
 	survey := domain.SurveyNodes(view, overviewNodes)
 	reportStatus(all, s)
 	reportNodes(all, &survey)
 	all.Directory = &dashboard.Directory{Facts: i.facts(s, view), Rows: rowsOf(view)}
 	showNodes(all.Directory, &survey)
-	o.showOperations(all.Directory, i.service.Counters())
+	o.showOperations(all.Directory, i.Service.Counters())
 	return all
 }
 
@@ -127,9 +127,9 @@ func reportNodes(o *dashboard.Overview, s *domain.Survey) {
 }
 
 // facts are the figures of the store and of the instance.
-func (i *instance) facts(s *wire.StatusGetReply, v kvstore.View) []dashboard.Fact {
+func (i *process) facts(s *wire.StatusGetReply, v kvstore.View) []dashboard.Fact {
 	leases := v.Families()[domain.FamilyLease]
-	counters, stats := i.service.Counters(), i.store.Stats()
+	counters, stats := i.Service.Counters(), i.Store.Stats()
 	return []dashboard.Fact{
 		{Name: "revision", Value: strconv.FormatUint(uint64(s.Revision), 10)},
 		{Name: "pushed", Value: pushedText(s)},

@@ -56,10 +56,10 @@ func (r *readiness) check(ctx context.Context) error {
 }
 
 // try commits something.
-func try(ctx context.Context, i *instance) error {
+func try(ctx context.Context, i *process) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWait)
 	defer cancel()
-	if err := i.store.Probe(ctx); err != nil {
+	if err := i.Store.Probe(ctx); err != nil {
 		return fmt.Errorf("no commit goes through: %w", err)
 	}
 	return nil
@@ -67,10 +67,10 @@ func try(ctx context.Context, i *instance) error {
 
 // lagLocked looks whether the feed reaches what was committed some time ago. That
 // it is a little behind is normal under load.
-func (r *readiness) lagLocked(i *instance) error {
-	pushed := i.feed.Stats().Revision
+func (r *readiness) lagLocked(i *process) error {
+	pushed := i.Feed.Stats().Revision
 	if pushed >= r.goal {
-		r.goal, r.goalAt = i.store.Status().Revision, time.Now()
+		r.goal, r.goalAt = i.Store.Status().Revision, time.Now()
 		return nil
 	}
 	if since := time.Since(r.goalAt); since > readyLag {

@@ -95,7 +95,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer h.close()
-	i := &instance{config: c, log: log, id: id, http: h, exports: e}
+	i := &process{config: c, log: log, id: id, http: h, exports: e}
 	if c.External() {
 		return i.connectAndRun(ctx)
 	}
@@ -112,7 +112,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 
 // connectAndRun runs the service on the NATS that the configuration and the
 // options name.
-func (i *instance) connectAndRun(ctx context.Context, opts ...nats.Option) error {
+func (i *process) connectAndRun(ctx context.Context, opts ...nats.Option) error {
 	l, err := connect(&i.config.Connection, append(opts, serviceOptions(i.id, i.log)...)...)
 	if err != nil {
 		return explainConnect(&i.config.Connection, err, "start it, or run one inside the service by leaving out --server, --context, NATS_URL and NATS_CONTEXT")
