@@ -31,28 +31,3 @@ func Nodes(v kvstore.View) iter.Seq[NodeFigures] {
 		}
 	}
 }
-
-// AggregateFigures count the aggregates that something is or will be to be done about: those
-// that are under way, and those that have ended and are not cleaned up.
-type AggregateFigures struct {
-	ByState    map[wire.AggregateState]int
-	Overdue    int // their deadline has passed
-	Unreadable int
-}
-
-// CountAggregates counts them. It costs their number.
-func CountAggregates(v kvstore.View) AggregateFigures {
-	f := AggregateFigures{ByState: make(map[wire.AggregateState]int)}
-	for r := range v.IndexPrefix(indexWork, "") {
-		a, err := kvstore.Decoded(r, decodeAggregate)
-		if err != nil {
-			f.Unreadable++
-			continue
-		}
-		f.ByState[a.State]++
-		if a.Deadline != 0 && kvstore.Instant(a.Deadline) <= v.Now() {
-			f.Overdue++
-		}
-	}
-	return f
-}

@@ -40,25 +40,3 @@ func TestFiguresOfNodes(t *testing.T) {
 		}
 	}
 }
-
-func TestFiguresOfAggregates(t *testing.T) {
-	t.Parallel()
-	w, a, b := creationWorld(t)
-	r1, r2, r3 := w.ready("r1", "n1", a), w.ready("r2", "n1", a), w.ready("r3", "n1", a)
-	want(t, domain.CountAggregates(w.view()), domain.AggregateFigures{ByState: map[wire.AggregateState]int{}})
-	w.stage(fence("staged"), 0, inKeyOrder(takesPart(r3)))
-	w.prepared(prepareRequest(fence("held"), tgt("n2", b), rooms(1), inKeyOrder(takesPart(r1))))
-	w.prepared(prepareRequest(fence("done"), tgt("n2", b), rooms(1), inKeyOrder(takesPart(r2))))
-	want(t, w.commitAggregate(fence("done")), wire.KindCommitted)
-	w.plant(domain.AggregateKey(fence("lost")), []byte("damaged"), 0)
-	figures := domain.AggregateFigures{
-		ByState: map[wire.AggregateState]int{
-			wire.AggregateCollecting: 1, wire.AggregatePrepared: 1, wire.AggregateCommitted: 1,
-		},
-		Unreadable: 1,
-	}
-	want(t, domain.CountAggregates(w.view()), figures)
-	w.at(60_000) // the collecting and the prepared one end after a minute
-	figures.Overdue = 2
-	want(t, domain.CountAggregates(w.view()), figures)
-}

@@ -17,8 +17,7 @@ func directoryFigures(f *figures) part {
 	leases := f.gauge("leases", "Owner leases by state: live, or expired and not removed yet.")
 	nodes := f.gauge("nodes", "Mesh nodes by mesh and state: ready, error, or lost when the owner's lease is over.")
 	capacity := f.gauge("node.capacity", "Objects by node, resource (actors, spots, or a type of spots) and state: active, reserved, limit; without limit there is none.")
-	aggregates := f.gauge("aggregates", "Aggregates under way or not cleaned up, by state; unreadable ones too.")
-	overdue := f.gauge("aggregates.overdue", "Aggregates whose deadline has passed.")
+	aggregates := f.gauge("aggregates", "Aggregates that are not done with, by state: collecting, prepared, overdue, settling, unreadable.")
 	return func(o metric.Observer, i *process) {
 		v, err := i.Store.View(context.Background(), kvstore.ReadOptions{}) // the one at hand: it does not wait
 		if err != nil {
@@ -31,19 +30,13 @@ func directoryFigures(f *figures) part {
 		o.ObserveInt64(leases, int64(families[domain.FamilyLease].Live), with("state", "live"))
 		o.ObserveInt64(leases, int64(families[domain.FamilyLease].Expired), with("state", "expired"))
 		observeNodes(o, nodes, capacity, v)
-		a := domain.CountAggregates(v)
-		for _, state := range aggregateStates {
-			o.ObserveInt64(aggregates, int64(a.ByState[state]), with("state", string(state)))
+		a := domain.AggregatesUnderWay(v)
+		for state, n := range map[string]uint32{
+			"collecting": a.Collecting, "prepared": a.Prepared, "overdue": a.Overdue, "settling": a.Settling, "unreadable": a.Unreadable,
+		} {
+			o.ObserveInt64(aggregates, int64(n), with("state", state))
 		}
-		o.ObserveInt64(aggregates, int64(a.Unreadable), with("state", "unreadable"))
-		o.ObserveInt64(overdue, int64(a.Overdue))
 	}
-}
-
-// aggregateStates are shown also when there is none in them, so that a sum over time has
-// no holes.
-var aggregateStates = []wire.AggregateState{
-	wire.AggregateCollecting, wire.AggregatePrepared, wire.AggregateCommitted, wire.AggregateAborted,
 }
 
 func observeNodes(o metric.Observer, nodes, capacity metric.Int64Observable, v kvstore.View) {
