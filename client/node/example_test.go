@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"log/slog"
 
 	"github.com/zlink/zlink-nats/client"
@@ -38,26 +39,22 @@ func Example() {
 		}
 	}})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	if err := host.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
+	if err := host.Start(ctx); err != nil { // claims the owner lease, and renews it from now on
+		log.Fatal(err)
 	}
 	err = host.PublishMeshNode(ctx, wire.MeshNodeDescriptor{
 		MeshName: "play", RID: "n1", Endpoint: "tcp://127.0.0.1:7000", ObjectRole: wire.RoleServer, State: wire.StateServing,
 		PlacementWeight: 100, ActivationConcurrency: wire.ActivationConcurrency{Limit: 8}, SecurityIdentity: "n1",
 	})
 	if err != nil {
-		fmt.Println(err)
+		log.Fatal(err)
 	}
-	fmt.Println(host.Status().State, host.Status().Ready)
-
-	// Before each message that an object gets, and each timer that fires:
-	if _, err := host.Admit(); err == nil {
+	if _, err := host.Admit(); err == nil { // before each message that an object gets, and each timer that fires
 		fmt.Println("deliver the message")
 	}
+	fmt.Println(host.Status().State, host.Status().Ready)
 
 	if err := host.Drain(ctx); err != nil { // until its objects are elsewhere
 		fmt.Println(err)
@@ -68,7 +65,7 @@ func Example() {
 	_, err = host.Admit()
 	fmt.Println(host.Status().State, err)
 	// Output:
-	// leased true
 	// deliver the message
+	// leased true
 	// stopped no usable owner lease
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,6 +62,35 @@ func cmdReadme(ts *testscript.TestScript, _ bool, args []string) {
 	session = strings.TrimPrefix(args[1]+session, "bin/zlink-nats watch --all &\n")
 	session = "set -e\n" + strings.ReplaceAll(session, "bin/zlink-nats", "zlink-nats")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(session), 0o600))
+}
+
+func cmdDocument(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile(filepath.Join("../..", args[1]))
+	ts.Check(err)
+	// Whatever the session leaves running when it fails ends with it.
+	session := "set -e\ntrap 'kill $serve $n1 $n2 2> /dev/null || true' EXIT\n"
+	for _, part := range strings.Split(string(text), "```sh\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		session += block
+	}
+	for _, replace := range []struct{ old, new string }{
+		{"make build\n", ""},
+		{"bin/zlink-nats serve", "env -u NATS_URL zlink-nats serve"}, // it has a server of its own
+		{"bin/zlink-nats", "zlink-nats"},
+	} {
+		if !strings.Contains(session, replace.old) {
+			ts.Fatalf("%s has no %q", args[1], replace.old)
+		}
+		session = strings.ReplaceAll(session, replace.old, replace.new)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(session), 0o600))
+}
+
+func cmdFreeAddress(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv(args[0], l.Addr().String())
+	ts.Check(l.Close())
 }
 
 func cmdCapture(ts *testscript.TestScript, _ bool, args []string) {

@@ -38,8 +38,10 @@ func TestScripts(t *testing.T) {
 			"end":   cmdEnd,   // [!] end NAME [SIGNAL]: shows its output; with ! it must fail
 			"send":  cmdSend,  // send NAME SIGNAL
 
-			"readme":  cmdReadme,  // readme FILE TEXT: the session of the README that begins with a text, without its watch
-			"capture": cmdCapture, // capture VAR PATTERN: the group of the pattern in the last stdout
+			"readme":       cmdReadme,      // readme FILE TEXT: the session of the README that begins with a text, without its watch
+			"document":     cmdDocument,    // document FILE PATH: all sessions of a document, one after the other; service and clients meet at $NATS_URL
+			"free-address": cmdFreeAddress, // free-address VAR: one that nothing listens on
+			"capture":      cmdCapture,     // capture VAR PATTERN: the group of the pattern in the last stdout
 
 			// What other programs do to the service.
 			"http":        cmdHTTP,        // http STATUS PATH [PATTERN]: shows the answer, waits for the status and the pattern
