@@ -219,7 +219,6 @@ func TestEveryStageCallMovesTheDeadline(t *testing.T) { // 8.1, 16: 60,000 ms af
 
 func TestTenThousandParticipants(t *testing.T) { // G-03
 	t.Parallel()
-	oneGoroutine(t)
 	const n, calls = 10_100, 10
 	w, a, b := creationWorld(t)
 	all := make([]wire.AggregateParticipant, n)

@@ -154,7 +154,6 @@ func (d rapidDice) roll(n int) int { return rapid.IntRange(0, 1<<30).Draw(d.T, "
 // objects with the model.
 func TestRulesAgreeWithTheirModel(t *testing.T) {
 	t.Parallel()
-	oneGoroutine(t)
 	rapid.Check(t, func(r *rapid.T) {
 		d := rapidDice{r}
 		c := newMachine(r, d, pick(d, 0, nearTheEnd), pick(d, modelRows, modelMoveRows, modelMoveRows), make(map[string]int))
@@ -177,7 +176,6 @@ func (d seededDice) roll(n int) int { return d.IntN(n) }
 // that the comparison with the model says something about each.
 func TestModelMeetsEveryReply(t *testing.T) {
 	t.Parallel()
-	oneGoroutine(t)
 	seen := make(map[string]int)
 	history := func(seed uint64, start kvstore.Revision, rows, steps int) {
 		c := newMachine(t, seededDice{rand.New(rand.NewPCG(seed, 1))}, start, rows, seen)

@@ -56,7 +56,7 @@ func TestManyObjectsMoveAtOneInstant(t *testing.T) {
 
 func moveMany(t *testing.T, nodes ...*testenv.Node) {
 	m := &bigMove{directory: startDirectoryOn(t, nodes, "one", "two"), rooms: make([]*wire.Authority, moveParticipants)}
-	if testing.Short() || raceDetector {
+	if testing.Short() || testenv.RaceDetector {
 		m.rooms = m.rooms[:moveShort]
 	}
 	m.a, m.b = m.hostsForLong("n1", "a"), m.hostsForLong("n2", "b")

@@ -18,6 +18,7 @@ import (
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/kvtest"
 	"github.com/zlink/zlink-nats/kvstore/memkv"
+	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -195,6 +196,7 @@ func (w *twins) viewAt(s kvstore.Store, rev kvstore.Revision) kvstore.View {
 // implementation does, have the same rows and push the same events, and every commit
 // obeys the laws.
 func TestRulesGiveTheSameAnswersOnEveryStore(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	everywhere(t, func(t *testing.T, p place) {
 		rapid.Check(t, func(r *rapid.T) {
@@ -209,6 +211,7 @@ func TestRulesGiveTheSameAnswersOnEveryStore(t *testing.T) {
 // The same for long histories, which lead to every answer that matters, so that the
 // comparison says something about each.
 func TestLongHistoryMeetsEveryAnswer(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	for name, history := range map[string]struct {
 		asks  []weighed

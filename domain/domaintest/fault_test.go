@@ -218,6 +218,7 @@ func (c *creators) more(n int64) {
 // happens to the connection meanwhile: each object is reserved in one commit and made
 // ready in another, and all answers are the same. 6.1 row 4, 6.3, 6.4
 func TestRepeatedRequestsAreCarriedOutOnce(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	everywhere(t, func(t *testing.T, p place) {
 		b := newBucket(p)

@@ -12,6 +12,7 @@ import (
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/kvtest"
 	"github.com/zlink/zlink-nats/kvstore/memkv"
+	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -272,6 +273,7 @@ func (c *crash) events(g *group, commit *kvstore.Commit, moves bool) {
 // has seen them or which reads the log, finishes or undoes it, and no reader of any
 // commit ever sees a part of it. 1.1, 8.5, 8.6, Z-03
 func TestAggregateOutlivesEveryCrash(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()

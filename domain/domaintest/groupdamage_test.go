@@ -12,6 +12,7 @@ import (
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/subjects"
+	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -324,6 +325,7 @@ func (d *damage) fresh(use func(kvstore.Store)) {
 // Whatever happens to the rows of an aggregate: its participants read as they should or
 // are lost, never as somebody else's; all the rest goes on. 1.5, 8.2, 8.6
 func TestDamagedAggregateNeverMisleads(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	p := oneServer(t)
 	for _, h := range harms {

@@ -100,6 +100,7 @@ func (m *movers) run(all []*group, faults func()) (moves []int) {
 // once, whatever happens to the connection meanwhile: each aggregate is committed in one
 // commit, and moves all of its objects in that. 8.2, 8.3 row 2, 8.6 row 2
 func TestRepeatedRequestsMoveOnce(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	everywhere(t, func(t *testing.T, p place) {
 		b := newBucket(p)

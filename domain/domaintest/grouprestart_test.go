@@ -8,6 +8,7 @@ import (
 
 	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/kvstore"
+	"github.com/zlink/zlink-nats/testenv"
 	"github.com/zlink/zlink-nats/wire"
 )
 
@@ -166,6 +167,7 @@ func (r *restarts) end() {
 // At any point of any history, an instance that reads the log has exactly the state of
 // the one that lived through it: rows as they read, indexes, sums and stamps. 8.5
 func TestRestartKnowsWhatWasCommitted(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	p := oneServerOf(t, small)
 	met := make(map[string]int)
@@ -182,6 +184,7 @@ func TestRestartKnowsWhatWasCommitted(t *testing.T) {
 
 // The same for one long history, which meets everything that matters.
 func TestRestartsInALongHistory(t *testing.T) {
+	testenv.OneGoroutine(t)
 	t.Parallel()
 	met := make(map[string]int)
 	r := newRestarts(t, oneServerOf(t, small), newSeeded(1), met)
