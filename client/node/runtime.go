@@ -47,6 +47,7 @@ type life struct {
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // of what Stop waits for; added to while mu is held and ctx has not ended
 	starting bool           // guarded by Runtime.mu
+	left     bool           // dirty before it began
 	publish  chan struct{}  // wakes the publisher
 	reclaim  chan struct{}  // wakes what brings back what belongs to a lease
 }
@@ -120,7 +121,7 @@ func (r *Runtime) begin() (*life, error) {
 	default:
 		return nil, nil //nolint:nilnil // it is started: there is nothing to do
 	}
-	l := &life{starting: true, publish: make(chan struct{}, 1), reclaim: make(chan struct{}, 1)}
+	l := &life{starting: true, left: r.dirty, publish: make(chan struct{}, 1), reclaim: make(chan struct{}, 1)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.wg.Add(1) // for Start itself
 	r.life, r.dirty = l, true
@@ -142,13 +143,13 @@ func (r *Runtime) started(ctx context.Context, l *life, h *hold, err error) erro
 		}
 		return fmt.Errorf("start: %w", ErrStopped)
 	case isRefused:
-		r.claimID, r.life, r.dirty = "", nil, false
+		r.claimID, r.life, r.dirty = "", nil, l.left
 		l.cancel()
 		r.askedLocked(OpLeaseRenew, nil)
 		r.failedLocked(OpLeaseRenew, err)
 		return fmt.Errorf("start: %w", refused)
 	case h == nil && ctx.Err() != nil:
-		r.life, r.dirty = nil, false
+		r.life, r.dirty = nil, l.left
 		l.cancel()
 		return fmt.Errorf("start: %w", context.Cause(ctx))
 	}

@@ -38,6 +38,33 @@ func TestStopRemovesEverythingAndReleasesTheLease(t *testing.T) {
 	})
 }
 
+// A row that could not be brought back is of an earlier lease of the owner.
+func TestStopRemovesRowsOfEarlierLeases(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.withRooms(node.Options{})
+		before := *w.lease("host")
+		w.released("host")
+		w.line.on(refused(wire.CodeInternal, "not now"), subjects.SpotUpdate)
+		time.Sleep(6 * time.Second)
+		resolve := func() *wire.SpotResolveReply {
+			reply, err := w.look.Spots.Resolve(t.Context(), wire.SpotResolveRequest{MeshName: "play", SpotID: "s1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reply
+		}
+		if reply := resolve(); reply.Spot == nil || reply.Spot.OwnerToken != before || !r.Usable() {
+			t.Fatalf("got %+v, want the row of the lease before", reply)
+		}
+		w.stop(r)
+		if reply := resolve(); reply.Kind != wire.KindMissing {
+			t.Errorf("got %+v, want it gone", reply)
+		}
+	})
+}
+
 // U-05.
 func TestStopDuringARenewalEndsAfterIt(t *testing.T) {
 	t.Parallel()
@@ -92,6 +119,33 @@ func TestStopThatFailsCanBeTriedAgain(t *testing.T) {
 			if err := r.Stop(t.Context()); err != nil || w.lease("host") != nil || !r.Status().CleanupComplete {
 				t.Errorf("%s: second stop: %v, lease %v", name, err, w.lease("host"))
 			}
+		})
+	}
+}
+
+// What a failed clean-up has left behind is cleaned up by a further Stop, also after a Start that came to nothing: the lease that
+// is left is what it is refused for.
+func TestStartThatComesToNothingLeavesTheCleanUpDue(t *testing.T) {
+	t.Parallel()
+	for name, claim := range map[string]fault{"refused": nil, "cancelled": after(time.Hour)} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.withRooms(node.Options{}, "r1")
+			w.line.on(refused(wire.CodeUnavailable, "rows unavailable"), subjects.OwnerRemoveAll)
+			if err := r.Stop(t.Context()); err == nil {
+				t.Errorf("%s: stopped, want a failure to clean up", name)
+			}
+			w.line.on(claim, subjects.LeaseClaim)
+			ctx, cancel := contextWithTimeout(t, time.Second)
+			defer cancel()
+			if err := r.Start(ctx); err == nil || r.Status().CleanupComplete {
+				t.Errorf("%s: start: %v, clean-up complete %v; want an error, and it due", name, err, r.Status().CleanupComplete)
+			}
+			w.line.on(nil, subjects.OwnerRemoveAll)
+			if err := r.Stop(t.Context()); err != nil || w.lease("host") != nil || w.authority("r1").Kind != wire.KindMissing {
+				t.Errorf("%s: second stop: %v, lease %v, room %s; want nothing left", name, err, w.lease("host"), w.authority("r1").Kind)
+			}
+			time.Sleep(2 * time.Hour) // for what was slept through
 		})
 	}
 }
