@@ -236,6 +236,24 @@ func TestDescriptorThatSomebodyElseHasIsLostOnceAndComesBackWhenTheyAreGone(t *t
 	})
 }
 
+// A descriptor that is rejected was never the host's: nothing is lost, but it counts as an error.
+func TestDescriptorThatIsRejectedIsNoLoss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.withRooms(node.Options{}, "r1")
+		d := meshNode("n2")
+		d.EntrySpotID = "r1" // there is such a room
+		if err := r.PublishMeshNode(t.Context(), d); !errors.Is(err, node.ErrRefused) {
+			t.Errorf("got %v, want %v", err, node.ErrRefused)
+		}
+		equal(t, "events", w.told(), nil)
+		if n := w.count("zlink.location.store.errors")["operation=compare_exchange"]; n != 1 || r.Status().Ready {
+			t.Errorf("got %d errors of compare_exchange, status %+v; want 1, not ready", n, r.Status())
+		}
+	})
+}
+
 func TestMalformedDescriptorIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

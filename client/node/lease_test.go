@@ -1,10 +1,14 @@
 package node_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/zlink/zlink-nats/client"
 	"github.com/zlink/zlink-nats/client/node"
@@ -195,6 +199,45 @@ func TestStartWithAConflictStopsAndNamesTheResult(t *testing.T) {
 		w.released("host")
 		if err := r.Start(t.Context()); err != nil {
 			t.Error(err)
+		}
+		w.stop(r)
+	})
+}
+
+// exhausted is a service that has no generation left.
+func exhausted(context.Context, *nats.Msg, send) (*nats.Msg, error) {
+	body, err := wire.Marshal(wire.CBOR, wire.LeaseClaimReply{Kind: wire.KindGenerationExhausted})
+	return &nats.Msg{Data: body, Header: nats.Header{wire.HeaderContentType: {wire.CBOR.ContentType()}}}, err
+}
+
+func TestClaimWithoutAGenerationLeftIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.line.on(exhausted, subjects.LeaseClaim)
+		r := w.runtime(node.Options{})
+		refused, ok := errors.AsType[*node.ClaimError](r.Start(t.Context()))
+		if s := r.Status(); !ok || refused.Result != wire.KindGenerationExhausted || s.State != node.StateStopped || !s.StoreHealthy {
+			t.Errorf("start: got %v, status %+v; want it stopped for the lack of generations", refused, s)
+		}
+		// A heartbeat records it and asks on, each time anew.
+		w.line.on(lostRequest, subjects.LeaseClaim)
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.line.on(exhausted, subjects.LeaseClaim)
+		w.line.forget()
+		time.Sleep(12 * time.Second)
+		if s := r.Status(); s.State != node.StateDegraded || !s.StoreHealthy || !strings.Contains(s.LastError, string(wire.KindGenerationExhausted)) {
+			t.Errorf("heartbeat: got status %+v, want degraded for the lack of generations", s)
+		}
+		claims := requests[wire.LeaseClaimRequest](t, w.line, subjects.LeaseClaim)
+		if len(claims) != 2 || claims[0].ClaimID == claims[1].ClaimID {
+			t.Errorf("got claims %+v, want one a heartbeat, with an id of its own after an answer", claims)
+		}
+		// The failed start, the claim without an answer, and two refusals.
+		if n := w.count("zlink.location.store.errors")["operation=lease_renew"]; n != 4 {
+			t.Errorf("got %d errors of lease_renew, want 4", n)
 		}
 		w.stop(r)
 	})
