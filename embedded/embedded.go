@@ -25,6 +25,8 @@ var (
 	ErrAddressInUse = errors.New("address is in use")
 	// ErrDirInUse says that another running server owns the data directory.
 	ErrDirInUse = errors.New("data directory is in use by another server")
+	// ErrConfig says that the configuration file cannot be read, or is wrong.
+	ErrConfig = errors.New("server configuration")
 	// ErrJetStreamOff says that the configuration file turns JetStream off.
 	ErrJetStreamOff = errors.New("JetStream is turned off")
 
@@ -46,10 +48,10 @@ type Server struct {
 // is on. Recovering a large data directory takes seconds; ctx is looked at
 // before and after, not during it.
 //
-// Errors: [ErrAddressInUse], [ErrDirInUse], [ErrJetStreamOff], the error of the
-// file system when the data directory cannot be made or written, the server's
-// own words for a mistake in the configuration file, the error of ctx. After an
-// error nothing is left running.
+// Errors: [ErrAddressInUse], [ErrDirInUse], [ErrConfig] with the server's own
+// words for the mistake or [ErrJetStreamOff], the error of the file system when
+// the data directory cannot be made or written, the error of ctx. After an error
+// nothing is left running.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s, err := start(ctx, o)
 	if err != nil {

@@ -166,8 +166,8 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 			is: embedded.ErrJetStreamOff, text: "jetstream: enabled",
 		},
 		"the file has an unknown setting": {
-			o:    embedded.Options{Listen: anyPort, ConfigFile: writeConfig(t, "max_paylod: 1MB")},
-			text: `unknown field "max_paylod"`,
+			o:  embedded.Options{Listen: anyPort, ConfigFile: writeConfig(t, "max_paylod: 1MB")},
+			is: embedded.ErrConfig, text: `unknown field "max_paylod"`,
 		},
 		"the file is not there": {
 			o:  embedded.Options{Listen: anyPort, ConfigFile: filepath.Join(owned, "none.conf")},

@@ -108,9 +108,9 @@ func readConfig(n *server.Options, file string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("server configuration: %w", err) // it names the file
+		return fmt.Errorf("%w: %w", ErrConfig, err) // it names the file
 	case !n.JetStream:
-		return fmt.Errorf("%w by %q: the service stores everything there; write 'jetstream: enabled'", ErrJetStreamOff, file)
+		return fmt.Errorf("%w: %w by %q: the service stores everything there; write 'jetstream: enabled'", ErrConfig, ErrJetStreamOff, file)
 	}
 	return nil
 }

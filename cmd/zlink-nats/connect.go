@@ -41,7 +41,14 @@ func connect(c *config.Connection, besides ...nats.Option) (*link, error) {
 	l := &link{domain: c.JSDomain}
 	if c.Context != "" {
 		var settings natscontext.Settings
-		l.Conn, settings, err = natscontext.Connect(c.Context, append(opts, servers(c.Server))...)
+		understood := false // once all options were taken, what fails is the connection
+		l.Conn, settings, err = natscontext.Connect(c.Context, append(opts, servers(c.Server), func(*nats.Options) error {
+			understood = true
+			return nil
+		})...)
+		if err != nil && !understood {
+			return nil, &usageError{fmt.Sprintf("--context %s: %v", c.Context, err)}
+		}
 		if l.domain == "" {
 			l.domain = settings.JSDomain
 		}
@@ -113,7 +120,7 @@ func explainConnect(c *config.Connection, err error, mend string) error {
 		return fmt.Errorf("NATS %s refuses the credentials (%w): give others with --creds, --nkey or --user", where, err)
 	}
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Errorf("cannot read %s: %w: name another file", file.Path, file.Err)
+		return &usageError{fmt.Sprintf("cannot read %s: %v: name another file", file.Path, file.Err)}
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("NATS %s has a certificate that is not trusted (%w): name its authority with --tlsca", where, err)

@@ -139,6 +139,8 @@ func startServer(ctx context.Context, c *config.Config, log *slog.Logger) (*embe
 		Logger:       log,
 	})
 	switch {
+	case errors.Is(err, embedded.ErrConfig):
+		return nil, &usageError{err.Error()}
 	case errors.Is(err, embedded.ErrAddressInUse):
 		return nil, fmt.Errorf("%w: stop what listens there, or choose another address with --listen (port 0 takes a free one)", err)
 	case errors.Is(err, embedded.ErrDirInUse):
