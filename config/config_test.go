@@ -32,10 +32,20 @@ type cli struct {
 	File kong.ConfigFlag `name:"config"`
 }
 
+// fleet is a program with commands, one of which takes a list.
+type fleet struct {
+	File kong.ConfigFlag `name:"config"`
+	Sail struct {
+		Mesh string   `required:"" env:"ZLINK_MESH"`
+		Ship []string `sep:"none"`
+	} `cmd:""`
+	Anchor struct{ Depth int } `cmd:""`
+}
+
 func parse(t *testing.T, args ...string) (*config.Config, error) {
 	t.Helper()
 	var c cli
-	k, err := kong.New(&c, kong.Configuration(config.File))
+	k, err := kong.New(&c, kong.Configuration(config.File(new(cli))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,6 +191,40 @@ func TestFileIsRefused(t *testing.T) {
 				t.Errorf("got error %v, want one with %q", err, row.want)
 			}
 		})
+	}
+}
+
+// Each command takes its part of one file.
+func TestFileIsForEveryCommand(t *testing.T) {
+	t.Parallel()
+	sail := func(text string) (*fleet, error) {
+		var f fleet
+		k, err := kong.New(&f, kong.Configuration(config.File(new(fleet))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = k.Parse([]string{"sail", "--config", writeFile(t, text)})
+		return &f, err
+	}
+	f, err := sail("mesh: play\nship: [a, 'b,c', 7]\ndepth: 3\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b,c", "7"}, f.Sail.Ship); diff != "" || f.Sail.Mesh != "play" {
+		t.Errorf("mesh %q, ships (-want +got):\n%s", f.Sail.Mesh, diff)
+	}
+	if f, err := sail("mesh: play\nship: a,b\n"); err != nil || len(f.Sail.Ship) != 1 {
+		t.Errorf("one value: got %v, %v, want it alone", f.Sail.Ship, err)
+	}
+	for text, want := range map[string]string{
+		"mesh: play\nship: [{a: b}]\n": `zlink.yaml:2: key "ship": want a list of values`,
+		"mesh: [play]\n":               `key "mesh": want one value`,
+		"mehs: play\n":                 `unknown key "mehs"; the keys are depth, mesh, ship`,
+		"config: other.yaml\n":         `unknown key "config"`,
+	} {
+		if _, err := sail(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got error %v, want one with %q", text, err, want)
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package config is the configuration of the service: one struct, [Config],
 // whose field tags name the flags, the environment variables and the defaults,
-// and [File], the configuration file.
+// and [File], the configuration file of all commands.
 //
 // # Model
 //
@@ -12,7 +12,7 @@
 //
 // A command that needs only a part of the settings embeds [Connection], [Client]
 // or [Store]; keys of the file that it has no flag for are then not used, but
-// still have to be known ones.
+// have to be those of another command.
 //
 // # Errors
 //

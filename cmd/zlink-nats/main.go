@@ -20,7 +20,7 @@ const (
 
 // cli is the command line.
 type cli struct {
-	Config kong.ConfigFlag `type:"path" env:"ZLINK_CONFIG" placeholder:"FILE" help:"Configuration file in YAML; its keys are the names of the flags of serve."`
+	Config kong.ConfigFlag `type:"path" env:"ZLINK_CONFIG" placeholder:"FILE" help:"Configuration file in YAML; its keys are the names of the flags."`
 
 	Serve    serveCmd    `cmd:"" help:"Run the service, by default with a NATS server of its own."`
 	Node     nodeCmd     `cmd:"" help:"Keep a node in the directory: its lease, its descriptor, its drain."`
@@ -43,19 +43,14 @@ func (cli) Help() string {
     zlink-nats serve &
     zlink-nats call lease.claim '{"ownerId":"a","leaseTtlMs":15000}'
 
-Every flag of serve has a variable, ZLINK_ and its name in upper snake case, and a key in the configuration file. A flag wins over the variable, the variable over the file.`
+Every flag has a variable, ZLINK_ and its name in upper snake case, and a key in the configuration file, of which each command takes its part. A flag wins over the variable, the variable over the file.`
 }
 
 func main() { os.Exit(execute(os.Args[1:])) }
 
 // execute carries out a command line and returns the status to exit with.
 func execute(args []string) int {
-	parser, err := kong.New(&cli{},
-		kong.Name("zlink-nats"),
-		kong.Description("A location directory on NATS: owner leases, mesh nodes, pushed changes."),
-		kong.Configuration(config.File),
-		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
-	)
+	parser, err := newParser()
 	if err != nil {
 		panic(err) // the struct tags above are wrong
 	}
@@ -77,6 +72,17 @@ func execute(args []string) int {
 		return exitFailed
 	}
 	return 0
+}
+
+// newParser makes what understands command lines.
+func newParser() (*kong.Kong, error) {
+	return kong.New(&cli{},
+		kong.Name("zlink-nats"),
+		kong.Description("A location directory on NATS: owner leases, mesh nodes, pushed changes."),
+		kong.Configuration(config.File(new(cli))),
+		kong.DefaultEnvars("ZLINK"), // where there is no tag, which names those of the NATS tools too
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
+	)
 }
 
 // commandName is what the user meant to run, as far as it was understood.
