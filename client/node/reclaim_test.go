@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/zlink/zlink-nats/client/node"
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/wire"
@@ -72,6 +74,43 @@ func TestFreshClaimBringsBackDescriptorsThenAuthoritiesThenRows(t *testing.T) {
 		w.line.forget()
 		time.Sleep(6 * time.Second)
 		equal(t, "requests of the next heartbeat", w.line.operations(), []subjects.Operation{subjects.LeaseRenew})
+	})
+}
+
+// What somebody has brought back before the runtime comes to it is not written again.
+func TestFreshClaimSkipsWhatIsCurrent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.withRooms(node.Options{}, "r1", "r2")
+		before := *w.lease("host")
+		w.released("host")
+		w.line.on(once(func(ctx context.Context, m *nats.Msg, next send) (*nats.Msg, error) {
+			if reply, err := r.PutSpot(ctx, spotRow("s1"), node.AutoIntent); err != nil || reply.Status != wire.StatusStored {
+				t.Errorf("put: %+v, %v", reply, err)
+			}
+			reply, err := w.look.Authorities.CompareExchange(ctx, wire.AuthorityCompareExchangeRequest{
+				Key: wire.ObjectKey{Kind: wire.ObjectUserSpot, GlobalID: "r1"}, ExpectedStoreVersion: w.authority("r1").StoreVersion,
+				Mutation: wire.AuthorityMutation{
+					Kind: wire.AuthorityRebind, Payload: wire.Bytes("mine"), ExpectedOwner: &before, TargetOwner: w.lease("host"),
+				},
+			})
+			if err != nil || reply.Kind != wire.KindStored {
+				t.Errorf("rebind: %+v, %v", reply, err)
+			}
+			return next(ctx, m)
+		}), subjects.AuthorityList)
+		time.Sleep(6 * time.Second)
+		if n := len(requests[wire.SpotUpdateRequest](t, w.line, subjects.SpotUpdate)); n != 1 {
+			t.Errorf("the row was written %d times, want once", n)
+		}
+		bound := requests[wire.AuthorityCompareExchangeRequest](t, w.line, subjects.AuthorityCompareExchange)
+		if len(bound) != 1 || bound[0].Key.GlobalID != "r2" || string(w.authority("r1").Payload) != "mine" {
+			t.Errorf("bound %+v, r1 is %+v; want r2 alone", bound, w.authority("r1"))
+		}
+		if n := w.liveRows(); n != 4 || !w.bound("r1") || !w.bound("r2") || !r.Status().Ready {
+			t.Errorf("%d live rows, bound %v, %v; want everything back", n, w.bound("r1"), w.bound("r2"))
+		}
 	})
 }
 
