@@ -139,6 +139,8 @@ func explainRequest(l *link, c *config.Client, op subjects.Operation, err error)
 		return fmt.Errorf("the service at %s %w %s", where, errNoOperation, op)
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("the service is not running at %s under %q: start it with 'zlink-nats serve', or name another place with --server or --prefix", where, c.Prefix)
+	case errors.Is(err, nats.ErrTimeout) && l.violation() != nil:
+		return fmt.Errorf("no reply from %s within %v, as this user may not ask or not hear the answer (%w): give another user, its owner with --as, or the inbox that it may subscribe to with --inbox-prefix", where, c.Timeout, l.violation())
 	case errors.Is(err, nats.ErrTimeout):
 		return fmt.Errorf("no reply from %s within %v: the request may have been carried out or not; read before repeating it, or wait longer with --timeout", where, c.Timeout)
 	case errors.Is(err, nats.ErrMaxPayload):

@@ -155,12 +155,23 @@ func (l *link) api() string {
 	return "$JS." + l.domain + ".API."
 }
 
+// violation is what the server refused last for want of a permission; nil when
+// something else came after it, or nothing was refused.
+func (l *link) violation() error {
+	if err := l.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+		return err
+	}
+	return nil
+}
+
 // explainJetStream says what a failure of JetStream means where the code alone
 // would be a riddle.
 func (l *link) explainJetStream(err error) error {
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("JetStream is off at NATS %s, where the service keeps everything: turn it on with 'jetstream: enabled' in the server's configuration (and for this account), or give its --js-domain (%w)", l.ConnectedUrlRedacted(), err)
+	case errors.Is(err, context.DeadlineExceeded) && l.violation() != nil:
+		return fmt.Errorf("JetStream at NATS %s does not answer, or this user may not hear it: let the user publish to $JS.API.>, or name the inbox that it may subscribe to with --inbox-prefix (%w)", l.ConnectedUrlRedacted(), l.violation())
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("JetStream at NATS %s does not answer: does its cluster have a leader, and may this user publish to $JS.API.>? (%w)", l.ConnectedUrlRedacted(), err)
 	default:

@@ -113,9 +113,14 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 // connectAndRun runs the service on the NATS that the configuration and the
 // options name.
 func (i *process) connectAndRun(ctx context.Context, opts ...nats.Option) error {
+	external := i.url == ""
 	l, err := connect(&i.config.Connection, append(opts, serviceOptions(i.id, i.log)...)...)
 	if err != nil {
-		return explainConnect(&i.config.Connection, err, "start it, or run one inside the service by leaving out --server, --context, NATS_URL and NATS_CONTEXT")
+		mend := "start it, or run one inside the service by leaving out --server, --context, NATS_URL and NATS_CONTEXT"
+		if !external { // it runs, and whom it refuses it tells nothing over a pipe
+			mend = "it runs inside the process and has ended the connection: give the service's user of --server-config, with --user and --password, --nkey or --creds"
+		}
+		return explainConnect(&i.config.Connection, err, mend)
 	}
 	defer l.Close()
 	i.link, i.url = l, cmp.Or(i.url, l.ConnectedUrlRedacted())

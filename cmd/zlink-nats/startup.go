@@ -54,7 +54,7 @@ func (o *opening) try(ctx context.Context, attempt func(context.Context) error) 
 // mends tells whether waiting may mend a failure. What a server objects to on the
 // connection it objects to again.
 func (o *opening) mends(err error) bool {
-	if errors.Is(o.link.LastError(), nats.ErrPermissionViolation) {
+	if o.link.violation() != nil {
 		return false
 	}
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, fenced.ErrNoResponder) {
