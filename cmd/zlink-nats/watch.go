@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -18,8 +20,8 @@ import (
 type watchCmd struct {
 	config.Client
 	Kind  string  `arg:"" optional:"" help:"Kind of change, such as mesh-node or owner-lease; all when left out."`
-	Scope string  `arg:"" optional:"" help:"Mesh or channel of the kind; for owner-lease the word owner."`
-	ID    string  `arg:"" optional:"" help:"Id within the scope: RID, owner id."`
+	Scope string  `arg:"" optional:"" help:"Mesh or channel of the kind; for route its kind, for authority actor or spot, for owner-lease the word owner."`
+	ID    string  `arg:"" optional:"" help:"Id within the scope: RID, id of an object, owner id."`
 	Since *uint64 `xor:"from" placeholder:"REVISION" help:"Begin with the changes after this revision."`
 	All   bool    `xor:"from" help:"Begin with the oldest change that is kept."`
 }
@@ -34,6 +36,11 @@ Follow the nodes of the mesh "play", beginning with what is kept of the past:
 
     zlink-nats watch mesh-node play --all
 
+Follow one object, and the lease of one owner:
+
+    zlink-nats watch authority actor user:42
+    zlink-nats watch owner-lease owner node-1
+
 A list that was read at revision 120 is kept current by the changes after it:
 
     zlink-nats watch mesh-node --since 120
@@ -45,6 +52,9 @@ Each change is one line. A lost connection is taken up again without a gap.`
 func (c *watchCmd) Run() error {
 	kind, err := findKind(c.Kind)
 	if err != nil {
+		return err
+	}
+	if err := c.checkScope(kind); err != nil {
 		return err
 	}
 	l, err := dial(&c.Connection)
@@ -71,6 +81,21 @@ func (c *watchCmd) Run() error {
 			return err
 		}
 	}
+}
+
+// checkScope refuses a scope that no change of the kind has: nothing would ever come.
+func (c *watchCmd) checkScope(kind subjects.ChangeKind) error {
+	var scopes []string
+	switch kind {
+	case subjects.ChangeOwnerLease:
+		scopes = []string{subjects.OwnerScope}
+	case subjects.ChangeAuthority:
+		scopes = []string{string(wire.LookupActor), string(wire.LookupSpot)}
+	}
+	if c.Scope == "" || scopes == nil || slices.Contains(scopes, c.Scope) {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("no change of %s has the scope %q: the form is 'zlink-nats watch %s %s ID'", kind, c.Scope, kind, strings.Join(scopes, "|"))}
 }
 
 // begin finds the place where the changes begin.
