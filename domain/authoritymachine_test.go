@@ -212,7 +212,7 @@ func TestIndexesAndSumsFollowFromRows(t *testing.T) { // 1.1, 1.10
 		"put stored", "put conflict", "rebindOwnerLease stored", "restore stored", "reincarnate stored", "delete deleted",
 		"index holder", "index object", "index member",
 	} {
-		if !reached[answer] {
+		if !reached[answer] && !testing.Short() { // which makes few histories
 			t.Errorf("%s was never reached", answer)
 		}
 	}

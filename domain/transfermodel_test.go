@@ -172,7 +172,7 @@ func TestTransferMachine(t *testing.T) {
 		"abort stored", "abort notFound", "abort invalidState", "abort rejectedConflict",
 		"take-over stored", "take-over notFound", "take-over invalidState", "take-over rejectedConflict",
 	} {
-		if !seen[answer] {
+		if !seen[answer] && !testing.Short() { // which makes few histories
 			t.Errorf("no history led to %q", answer)
 		}
 	}

@@ -157,7 +157,11 @@ func (f *Feed) deriveLeft() {
 func (f *Feed) derive(c *kvstore.Commit, own bool) {
 	events, err := f.o.Events(c)
 	if err != nil {
-		f.o.Logger.Error("derive changes", "revision", c.Revision, "err", err)
+		attrs := []any{"op", "changes", "revision", c.Revision, "err", err}
+		if lost, ok := errors.AsType[*kvstore.DataLostError](err); ok {
+			attrs = append(attrs, "key", string(lost.Key))
+		}
+		f.o.Logger.Error("derive changes", attrs...)
 	}
 	f.release(f.queue.push(events, f.at.position, c.Revision, own))
 }
