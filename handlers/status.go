@@ -34,7 +34,7 @@ func status(ctx context.Context, s *Service, r *request) (result, error) {
 func StatusOf(store kvstore.Store, v kvstore.View) *wire.StatusGetReply {
 	rows, leases := domain.CountRows(v)
 	st := store.Status()
-	return &wire.StatusGetReply{
+	reply := &wire.StatusGetReply{
 		Revision:     wire.Revision(v.Revision()),
 		StoreNow:     wire.Instant(v.Now()),
 		Rows:         uint32(rows),
@@ -47,4 +47,11 @@ func StatusOf(store kvstore.Store, v kvstore.View) *wire.StatusGetReply {
 		Pushed:     wire.Revision(store.Released()),
 		Aggregates: domain.AggregatesUnderWay(v),
 	}
+	for _, key := range domain.UnreadableRows(v, mostUnreadable) {
+		reply.Unreadable = append(reply.Unreadable, subjects.KeySubject(string(key)))
+	}
+	return reply
 }
+
+// mostUnreadable is how many unreadable rows are named: whoever mends some asks again.
+const mostUnreadable = 16

@@ -17,6 +17,8 @@ type StatusGetReply struct {
 	// Pushed is the revision up to which all changes are pushed; how far it is behind Revision is the lag of the feed.
 	Pushed     Revision        `json:"pushed"`
 	Aggregates AggregateCounts `json:"aggregates"` // that are not done with
+	// Unreadable are keys of the bucket, as a KV tool takes them, of rows that nobody can read: 16 at most; absent if there are none.
+	Unreadable []string `json:"unreadable,omitzero"`
 }
 
 // AggregateCounts are the numbers of aggregates by what is to become of them. Those that have ended and whose staged data is

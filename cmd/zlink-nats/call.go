@@ -105,7 +105,7 @@ func exchangeOn(l *link, c *config.Client, op subjects.Operation, subject string
 // replyError is an error reply in one line.
 func replyError(reply *nats.Msg) error {
 	var body wire.ErrorBody
-	if err := wire.Unmarshal(wire.JSON, reply.Data, &body); err != nil { // not one of ours: the header has to do
+	if err := wire.UnmarshalLenient(wire.JSON, reply.Data, &body); err != nil { // not one of ours: the header has to do
 		return fmt.Errorf("%s: %s", reply.Header.Get(wire.HeaderErrorCode), reply.Header.Get(wire.HeaderError))
 	}
 	text := fmt.Sprintf("%s: %s", body.Error.Code, body.Error.Message)

@@ -45,7 +45,7 @@ func (c *caller) askRaw(op subjects.Operation, request any) ([]byte, error) {
 
 // understand reads a reply, or a part of one, as this version of the program knows it.
 func understand(text []byte, v any) error {
-	if err := wire.Unmarshal(wire.JSON, text, v); err != nil {
+	if err := wire.UnmarshalLenient(wire.JSON, text, v); err != nil {
 		return fmt.Errorf("the reply of the service is not understood (%w): use the version of zlink-nats that it runs, or 'zlink-nats call', which prints whatever comes", err)
 	}
 	return nil

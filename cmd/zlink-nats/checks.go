@@ -132,7 +132,7 @@ func (c *doctorCmd) checkService(l *link) []finding {
 		return []finding{f}
 	}
 	var s wire.StatusGetReply
-	if err := wire.Unmarshal(wire.JSON, reply, &s); err != nil {
+	if err := wire.UnmarshalLenient(wire.JSON, reply, &s); err != nil {
 		f.State, f.Detail = stateWarn, fmt.Sprintf("answers, but not as this version of zlink-nats understands: %v", err)
 		f.Mend = "use the zlink-nats of the version that the service runs"
 		return []finding{f}
@@ -142,5 +142,5 @@ func (c *doctorCmd) checkService(l *link) []finding {
 		f.State, f.Detail = stateFail, fmt.Sprintf("instance %s cannot reach its store: %s", s.InstanceID, s.LastError)
 		f.Mend = "look whether the stream KV_" + c.Bucket + " has a leader and its servers are up: 'nats stream info KV_" + c.Bucket + "' and 'nats server report jetstream'"
 	}
-	return []finding{f, checkAggregates(&s), checkPushed(&s)}
+	return []finding{f, checkRows(&s), checkAggregates(&s), checkPushed(&s)}
 }

@@ -83,6 +83,17 @@ func checkAggregates(s *wire.StatusGetReply) finding {
 	return f
 }
 
+// checkRows looks whether there are rows that nobody can read.
+func checkRows(s *wire.StatusGetReply) finding {
+	f := finding{Name: "rows", State: stateOK, Detail: fmt.Sprintf("%d, all of which can be read", s.Rows)}
+	if len(s.Unreadable) > 0 {
+		f.State = stateFail
+		f.Detail = fmt.Sprintf("%s cannot be read: %s", plural(len(s.Unreadable), "row"), strings.Join(s.Unreadable, ", "))
+		f.Mend = "lists and rules that would have to look at them answer dataLost: restore them from a backup of the bucket's stream, or, if nobody misses them, remove each with 'nats kv del BUCKET KEY'"
+	}
+	return f
+}
+
 // manyBehind is more changes than are under way when a service is busy.
 const manyBehind = 100_000
 

@@ -96,7 +96,7 @@ func reportStatus(o *dashboard.Overview, s *wire.StatusGetReply) {
 		}
 		report(o, level, "store: "+s.LastError)
 	}
-	for _, f := range []finding{checkAggregates(s), checkPushed(s)} {
+	for _, f := range []finding{checkRows(s), checkAggregates(s), checkPushed(s)} {
 		level := dashboard.LevelWarn
 		switch f.State {
 		case stateOK:
