@@ -27,8 +27,11 @@ type descriptor interface {
 // publication is one descriptor on its way into the directory.
 type publication struct {
 	turn chan struct{} // holds an item while a request is made
+	progress
+}
 
-	// The rest is guarded by Runtime.mu.
+// progress is how far a publication is. It is guarded by Runtime.mu.
+type progress struct {
 	wish, sent descriptor // what the host wants; what was sent last, under revision
 	want, have string     // their content
 	revision   wire.Revision
@@ -44,7 +47,7 @@ type publication struct {
 
 // forget drops everything but the revision.
 func (p *publication) forget() {
-	*p = publication{turn: p.turn, revision: p.revision, exhausted: p.exhausted}
+	p.progress = progress{revision: p.revision, exhausted: p.exhausted}
 }
 
 // current tells whether what is wanted is stored under a lease.

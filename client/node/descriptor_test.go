@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,6 +321,32 @@ func TestSlowPublicationDoesNotHoldUpHeartbeats(t *testing.T) {
 		}
 		if n := len(requests[wire.LeaseRenewRequest](t, w.line, subjects.LeaseRenew)); n < 5 || !r.Usable() {
 			t.Errorf("%d renewals, usable %v; want 5 or more", n, r.Usable())
+		}
+	})
+}
+
+// What is withdrawn is published again by whoever comes next, at any moment.
+func TestDescriptorIsPublishedAndWithdrawnAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.started(node.Options{})
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if err := r.PublishMeshNode(t.Context(), meshNode("n1")); err != nil {
+					t.Error(err)
+				}
+			})
+			wg.Go(func() {
+				if err := r.Withdraw(t.Context(), node.MeshNodeKey("play", "n1")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if s, n := r.Status(), len(w.nodes()); s.Published != n || s.Pending != 0 {
+			t.Errorf("got status %+v with %d nodes in the directory, want them to agree", s, n)
 		}
 	})
 }
