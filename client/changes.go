@@ -46,11 +46,11 @@ type Changes struct {
 	from    place  // changes up to this one are not wanted, or were taken
 	next    uint64 // sequence of the first message that was not looked at
 
-	idle     time.Duration // see idleCheck
-	created  time.Time     // of the stream that is followed
-	taken    message       // the last one
-	consumer jetstream.Consumer
-	messages jetstream.MessagesContext // nil while there is no consumer
+	idle     time.Duration             // see idleCheck
+	created  time.Time                 // of the stream that is followed
+	taken    message                   // the last one
+	consumer jetstream.Consumer        // the last one that was made; nil before the first
+	messages jetstream.MessagesContext // nil while it is not asked
 	release  func()                    // ends what looks after messages
 	count    uint64                    // messages taken from the consumer
 	proved   time.Time                 // when the stream last had everything from next on
@@ -144,6 +144,9 @@ func (c *Client) changesStream(ctx context.Context) (jetstream.Stream, error) {
 func (x *Changes) Next(ctx context.Context) (*Change, error) {
 	for {
 		m, err := x.message(ctx)
+		if err != nil && ctx.Err() != nil {
+			return nil, ctx.Err() // nothing was taken: the next call goes on with the same consumer
+		}
 		if err == nil {
 			var change *Change
 			if change, err = x.take(ctx, m); change != nil {
@@ -172,11 +175,12 @@ func (x *Changes) Next(ctx context.Context) (*Change, error) {
 
 // Close gives the stream up. It may take a second, when servers do not answer.
 func (x *Changes) Close() {
-	if x.messages == nil {
+	x.drop()
+	if x.consumer == nil {
 		return
 	}
 	name := x.consumer.CachedInfo().Name
-	x.drop()
+	x.consumer = nil
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = x.c.opts.JetStream.DeleteConsumer(ctx, subjects.ChangesStream, name) // else the server forgets it in time

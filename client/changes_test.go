@@ -234,3 +234,51 @@ func TestChangesEndWithTheConnection(t *testing.T) {
 		t.Error("still waits")
 	}
 }
+
+// A consumer is kept for as long as changes are followed, however often a wait for the next one ends, and not longer.
+func TestConsumerEndsWithTheChanges(t *testing.T) {
+	t.Parallel()
+	n := testenv.Server(t, testenv.ServerOptions{})
+	serve(t, n, "a", 1)
+	c := connected(t, n)
+	consumers := func() int {
+		info, err := changesOf(t, n).Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.State.Consumers
+	}
+	x := follow(t, c, client.ChangesRequest{})
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := x.Next(ctx)
+			ended <- err
+		}()
+		testenv.Eventually(t, patience, func() bool { return consumers() > 0 }, "consumer")
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the end of the context", err)
+		}
+	}
+	if got := consumers(); got != 1 {
+		t.Errorf("%d consumers after three waits, want 1", got)
+	}
+	claimed(t, c, "o1")
+	if got := next(t, x, 1); !strings.Contains(got[0], "o1") {
+		t.Errorf("got %v, want the claim", got)
+	}
+	x.Close()
+	if got := consumers(); got != 0 {
+		t.Errorf("%d consumers after the end, want none", got)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	for range c.MeshNodes.Watch(ctx, wire.MeshNodeListRequest{MeshName: "play"}) {
+		cancel() // at EventSynced
+	}
+	if got := consumers(); got != 0 {
+		t.Errorf("%d consumers after the end of a watch, want none", got)
+	}
+}
