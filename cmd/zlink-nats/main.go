@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 
 	"github.com/alecthomas/kong"
 
@@ -80,6 +81,7 @@ func newParser() (*kong.Kong, error) {
 		kong.Name("zlink-nats"),
 		kong.Description("A location directory on NATS: owner leases, mesh nodes, pushed changes."),
 		kong.Configuration(config.File(new(cli))),
+		kong.KindMapper(reflect.String, kong.MapperFunc(rawText)),
 		kong.DefaultEnvars("ZLINK"), // where there is no tag, which names those of the NATS tools too
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 	)
