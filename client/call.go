@@ -75,6 +75,7 @@ type attempts struct {
 	tries    int
 	revision wire.Revision // that the reply reflects
 	doubt    *Error        // not nil: an earlier try may have been carried out, and this is why nobody knows
+	late     bool          // the service gave the last try up: it may have waited for a revision that does not come
 }
 
 func run[Reply any](ctx context.Context, k *attempts) (*Reply, error) {
@@ -107,6 +108,9 @@ func (k *attempts) try(ctx context.Context, reply any) *Error {
 		m.Header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(now)+work.Milliseconds(), 10)}
 	}
 	if k.how.repeat == read {
+		if k.late {
+			k.c.lookBack(ctx)
+		}
 		k.c.readHeaders(m.Header)
 	}
 	if ctx.Err() != nil {
@@ -242,14 +246,15 @@ func (k *attempts) inDoubt(err *Error) bool {
 
 // retries tells whether the same request is worth another try.
 func (k *attempts) retries(err *Error) bool {
+	k.late = err.Code == wire.CodeDeadlineExceeded && err.Cause == nil
 	switch err.Code {
 	case wire.CodeOverloaded:
 		return true
 	case wire.CodeDeadlineExceeded:
-		if err.Cause == nil {
+		if k.late {
 			k.c.shared.clock.forget() // if there is time left, the estimate may be to blame
 		}
-		return err.Cause == nil
+		return k.late
 	case wire.CodeUnavailable, wire.CodeOutcomeUnknown:
 		final := errors.Is(err.Cause, nats.ErrConnectionClosed) || errors.Is(err.Cause, nats.ErrInvalidConnection)
 		return !final && (k.doubt == nil || k.how.repeat != never)

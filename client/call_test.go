@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -278,6 +279,36 @@ func TestReadsShowWhatRepliesHaveShown(t *testing.T) {
 			if got := h.Get(wire.HeaderConsistency); got != want {
 				t.Errorf("read %d asks for consistency %q, want %q", i, got, want)
 			}
+		}
+	})
+}
+
+// A store that was restored from a backup may not come to a revision again for a long time: reads wait for it once, not for ever.
+func TestReadsGoOnAfterTheStoreWasSetBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, client.Options{})
+		w.line.expect(func(ctx context.Context, l *line, m *nats.Msg) (*nats.Msg, error) { // before it was set back
+			answer, err := l.local.RequestMsgWithContext(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			header := maps.Clone(answer.Header) // the service keeps it
+			header.Set(wire.HeaderRevision, "1000000")
+			return &nats.Msg{Data: answer.Data, Header: header}, nil
+		})
+		w.claim(t, "a")
+		for i, tries := range []int{2, 1} {
+			w.line.expect()
+			if r, err := w.Leases.Read(t.Context(), wire.LeaseReadRequest{OwnerID: "a"}); err != nil || r.Kind != wire.KindFound {
+				t.Errorf("read %d: got %+v, %v; want the lease", i, r, err)
+			}
+			if sent := w.line.tries(); len(sent) != tries {
+				t.Errorf("read %d took %d tries, want %d", i, len(sent), tries)
+			}
+		}
+		if got := w.Revision(); got == 0 || got >= 1_000_000 {
+			t.Errorf("got revision %d, want that of the store", got)
 		}
 	})
 }

@@ -155,3 +155,20 @@ func (c *Client) saw(revision wire.Revision) {
 		}
 	}
 }
+
+// lookBack forgets a revision that the store does not have any more, such as after a backup was restored: reads would wait for it in
+// vain. What the leader of the store has is never less than what a reply has shown, unless the store was set back.
+func (c *Client) lookBack(ctx context.Context) {
+	seen := c.shared.seen.Load()
+	m := c.message(subjects.StatusGet, nil)
+	m.Header[wire.HeaderConsistency] = []string{wire.ConsistencyLeader}
+	asking, cancel := context.WithTimeout(ctx, clockPatience)
+	defer cancel()
+	answer, err := c.conn.RequestMsgWithContext(asking, m)
+	if err != nil || c.understand(subjects.StatusGet, answer, new(wire.StatusGetReply)) != nil {
+		return
+	}
+	if there := revisionOf(answer); there != 0 && uint64(there) < seen {
+		c.shared.seen.CompareAndSwap(seen, uint64(there))
+	}
+}
