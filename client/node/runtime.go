@@ -25,6 +25,7 @@ type Runtime struct {
 
 	mu      sync.Mutex // guards what follows
 	life    *life      // nil: stopped
+	ends    bool       // a Stop ends the life, or cleans up after an earlier one
 	state   State      // as it was logged last
 	changed chan struct{}
 	// token is the lease that is held, whether it may be relied on or not; last is the one before it. Zero is none.
@@ -115,10 +116,9 @@ func (r *Runtime) begin() (*life, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.life == nil:
-	case r.life.ctx.Err() != nil:
+	case r.ends:
 		return nil, fmt.Errorf("start: %w", ErrStopped)
-	default:
+	case r.life != nil:
 		return nil, nil //nolint:nilnil // it is started: there is nothing to do
 	}
 	l := &life{starting: true, left: r.dirty, publish: make(chan struct{}, 1), reclaim: make(chan struct{}, 1)}

@@ -60,6 +60,7 @@ func (r *Runtime) end() (l *life, due bool) {
 		r.dropLocked()
 		r.changeLocked()
 	}
+	r.ends = r.dirty
 	return l, r.dirty
 }
 
@@ -73,7 +74,7 @@ func (r *Runtime) leftToken() wire.OwnerToken {
 func (r *Runtime) ended(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.life, r.reclaim = nil, nil
+	r.life, r.ends, r.reclaim = nil, false, nil
 	r.dirty = err != nil
 	if err == nil {
 		r.last = wire.OwnerToken{}

@@ -150,6 +150,38 @@ func TestStartThatComesToNothingLeavesTheCleanUpDue(t *testing.T) {
 	}
 }
 
+// A Start that meets the further Stop of a clean-up ends, as one that meets the first does: else its life would go on after the Stop,
+// renew the lease and admit, and no Stop would end it.
+func TestStartDuringAFurtherStopEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.started(node.Options{})
+		w.line.on(refused(wire.CodeInternal, "rows unavailable"), subjects.OwnerRemoveAll)
+		if err := r.Stop(t.Context()); err == nil {
+			t.Fatal("the clean-up did not fail")
+		}
+		time.Sleep(time.Minute) // the lease lapses, so that another one can be claimed
+		w.line.on(after(time.Second), subjects.OwnerRemoveAll)
+		stopped := make(chan error)
+		go func() { stopped <- r.Stop(t.Context()) }()
+		synctest.Wait()
+		if err := r.Start(t.Context()); !errors.Is(err, node.ErrStopped) {
+			t.Errorf("start: got %v, want %v", err, node.ErrStopped)
+		}
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		if s := r.Status(); s.State != node.StateStopped || !s.CleanupComplete || r.Usable() || w.lease("host") != nil {
+			t.Errorf("got status %+v, lease %v; want stopped without a lease", s, w.lease("host"))
+		}
+		if err := r.Start(t.Context()); err != nil || !r.Usable() {
+			t.Errorf("start after that: %v, usable %v", err, r.Usable())
+		}
+		w.stop(r)
+	})
+}
+
 // Without a lease the one before it is cleaned up; another process's lease of the same owner is never touched.
 func TestStopLeavesAnotherIncarnationAlone(t *testing.T) {
 	t.Parallel()
