@@ -17,8 +17,10 @@
 //   - Nothing is written without a lease that Admit would accept.
 //   - What is written after a fresh claim comes in this order: descriptors, authorities (bound to the new lease), rows.
 //
-// Not guaranteed: that work which was admitted ends before the deadline. What it writes is refused by the service when the lease is
-// not live, whatever the host believes.
+// Not guaranteed: that an object is still the host's under another token than the one that it was bound to. See [Runtime.Admit].
+//
+// Not guaranteed either: that work which was admitted ends before the deadline. What it writes is refused by the service when the
+// lease is not live, whatever the host believes.
 //
 // # What the rules leave open
 //

@@ -51,7 +51,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := host.Admit(); err == nil { // before each message that an object gets, and each timer that fires
+	created, err := host.Admit() // remembered with each object: under another token it may be somebody else's
+	if err != nil {
+		log.Fatal(err)
+	}
+	if now, err := host.Admit(); err == nil && now == created { // before each message that an object gets, and each timer that fires
 		fmt.Println("deliver the message")
 	}
 	fmt.Println(host.Status().State, host.Status().Ready)
