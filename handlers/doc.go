@@ -19,8 +19,8 @@
 //
 // Every instance answers on the operations' subjects, as members of one queue group, and on a subject of its own. A write goes
 // to the instance that is writing when the store says that there is one, or that the race for the next revision was lost again
-// and again; it is carried out here when that one does not answer. Where the store says so beforehand, the write goes there as it
-// arrived: whoever carries it out decodes it. Both then use one request id, which the store lets through
+// and again; it is carried out here when that one does not answer. Where the store says so beforehand, the payload goes there as
+// it arrived: whoever carries it out decodes it. Of the headers only those of the protocol do. Both then use one request id, which the store lets through
 // once. A continuation token goes to the instance that keeps the snapshot. A request that was forwarded is never forwarded again.
 //
 // # Owners

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -48,15 +47,21 @@ func forwardDeadline(now, deadline kvstore.Instant) kvstore.Instant {
 	return deadline - max(1, min((deadline-now)/forwardShare, forwardMargin))
 }
 
+// handedOn are the headers of a request that another instance gets as they are. A client's other headers stay here: the server
+// acts on some of them, such as Nats-Trace-Dest, with the rights of whoever publishes them.
+var handedOn = []string{
+	wire.HeaderContentType, wire.HeaderMinRevision, wire.HeaderConsistency, telemetry.HeaderTraceParent, telemetry.HeaderTraceState,
+}
+
 // forwarded is the message that has another instance answer a request. The id is empty for a read.
 func (s *Service) forwarded(instance string, op subjects.Operation, r *request, id string) *nats.Msg {
-	header := maps.Clone(r.header)
-	if header == nil {
-		header = nats.Header{}
-	}
 	deadline := forwardDeadline(s.store.Clock().Now(), r.deadline)
-	header[wire.HeaderDeadline] = []string{strconv.FormatInt(int64(deadline), 10)}
-	delete(header, headerRequest)
+	header := nats.Header{wire.HeaderDeadline: {strconv.FormatInt(int64(deadline), 10)}}
+	for _, name := range handedOn {
+		if values := r.header[name]; len(values) > 0 {
+			header[name] = values
+		}
+	}
 	telemetry.Inject(r.within(s.base), header)
 	if id != "" {
 		header[headerRequest] = []string{id}

@@ -103,6 +103,52 @@ func (f *fixture) outcomes(op subjects.Operation) map[string]uint64 {
 	return nil
 }
 
+// TestHeadersThatMeanNothingAreNotForwarded: a server acts on headers with the rights of whoever publishes them. That it looks at
+// those of the client as well does not help: it ends a line at CRLF, client libraries at LF.
+func TestHeadersThatMeanNothingAreNotForwarded(t *testing.T) {
+	t.Parallel()
+	const known = "Content-Type: application/json\r\ntraceparent: 00-1-2-03\r\ntracestate: a=b\r\nZlink-Consistency: leader\r\nZlink-Min-Revision: 0\r\n"
+	for op, request := range map[subjects.Operation]string{
+		subjects.LeaseClaim: claimA, subjects.MeshNodeList: page(1, tokenOf("two")),
+	} {
+		r := startRivals(t, canned, 0)
+		reply, err := r.client.SubscribeSync(r.client.NewInbox())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.client.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		header := "NATS/1.0\r\n" + known + "X: y\nNats-Trace-Dest: $KV.zlink.x\r\n\r\n"
+		r.raw(fmt.Sprintf("HPUB %s %s %d %d\r\n%s%s\r\n", subjects.DefaultPrefix.Operation(op), reply.Subject,
+			len(header), len(header)+len(request), header, request))
+		if m, err := reply.NextMsg(patience); err != nil || string(m.Data) != `{"by":"two"}` {
+			t.Fatalf("%s: %v, %v", op, m, err)
+		}
+		sent := (<-r.sent).Header
+		delete(sent, "Zlink-Deadline")
+		delete(sent, "Zlink-Request")
+		if diff := cmp.Diff(nats.Header{
+			"Content-Type": {"application/json"}, "traceparent": {"00-1-2-03"}, "tracestate": {"a=b"}, "Zlink-Consistency": {"leader"}, "Zlink-Min-Revision": {"0"},
+		}, sent); diff != "" {
+			t.Errorf("%s: header of the request (-want +got):\n%s", op, diff)
+		}
+	}
+}
+
+// raw sends protocol lines that no client library would.
+func (f *fixture) raw(lines string) {
+	f.t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(f.t.Context(), "tcp", f.client.ConnectedAddr())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = conn.Close() })
+	if _, err := conn.Write([]byte("CONNECT {\"headers\":true,\"verbose\":false}\r\n" + lines + "PING\r\n")); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 func TestReadIsNotForwarded(t *testing.T) {
 	t.Parallel()
 	r := startRivals(t, canned, 0)
