@@ -37,7 +37,8 @@ func (c *readyCmd) Run() error {
 	if err != nil {
 		return &usageError{fmt.Sprintf("--http %s: %v", c.HTTP, err)}
 	}
-	answer, err := http.DefaultClient.Do(request)
+	// Not by a proxy that the environment names: 0.0.0.0, as containers listen, does not count as this machine.
+	answer, err := new(http.Transport).RoundTrip(request)
 	if err != nil {
 		return fmt.Errorf("no answer from the instance at %s: %w", c.HTTP, err)
 	}
