@@ -7,10 +7,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/zlink/zlink-nats/domain"
 	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/handlers/feed"
 	"github.com/zlink/zlink-nats/kvstore"
 	"github.com/zlink/zlink-nats/kvstore/jetkv"
+	"github.com/zlink/zlink-nats/wire"
 )
 
 // observe makes the figures of an instance known to a meter, which asks for them when
@@ -89,9 +91,17 @@ func requestFigures(f *figures) part {
 	}
 }
 
+// observeOutcomes tells those that occurred, and lost data in any case: one event matters there, and a counter that
+// begins with it has not increased for Prometheus.
 func observeOutcomes(o metric.Observer, requests metric.Int64Observable, op handlers.OperationCounters) {
-	for outcome, n := range op.Outcomes {
+	observe := func(outcome string, n uint64) {
 		o.ObserveInt64(requests, int64(n), with("operation", string(op.Operation), "outcome", outcome))
+	}
+	for outcome, n := range op.Outcomes {
+		observe(outcome, n)
+	}
+	if lost := string(wire.CodeDataLost); op.Outcomes[lost] == 0 {
+		observe(lost, 0)
 	}
 }
 
@@ -118,6 +128,9 @@ func storeFigures(f *figures) part {
 		o.ObserveInt64(transactions, int64(s.Commits), with("result", "committed"))
 		o.ObserveInt64(transactions, int64(s.Refusals), with("result", "unchanged"))
 		o.ObserveInt64(transactions, int64(s.Overloaded), with("result", "overloaded"))
+		if s.Expired[domain.FamilyLease] == 0 { // so that the first ones are an increase
+			o.ObserveInt64(expired, 0, with("family", domain.FamilyLease))
+		}
 		for family, n := range s.Expired {
 			o.ObserveInt64(expired, int64(n), with("family", family))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/testenv"
 )
 
@@ -71,6 +72,27 @@ func TestWhatOperatorsReadIsThere(t *testing.T) {
 					t.Errorf("%s asks for %s, which an instance does not tell", name, metric)
 				}
 			}
+		}
+	}
+}
+
+// TestCountersOfAlertsBeginAtZero: a counter that appears with its first events has not increased for Prometheus, and the alert
+// would wait for the next ones.
+func TestCountersOfAlertsBeginAtZero(t *testing.T) {
+	t.Parallel()
+	text := startProgram(t, "--http", "127.0.0.1:0").scrape()
+	found := regexp.MustCompile(`increase\((zlink_[a-z_]+)(?:{(.*?)})?\[`).FindAllStringSubmatch(strings.Join(alertExprs(t), "\n"), -1)
+	if len(found) == 0 {
+		t.Error("no alert asks for an increase")
+	}
+	for _, m := range found {
+		want := 1
+		if m[1] == "zlink_requests_total" {
+			want = len(subjects.Operations())
+		}
+		begun := regexp.MustCompile(`(?m)^` + m[1] + `(?:{(?:.*,)?` + regexp.QuoteMeta(m[2]) + `})? 0$`)
+		if got := len(begun.FindAllString(text, -1)); got != want {
+			t.Errorf("%d of %s{%s} begin at 0, want %d", got, m[1], m[2], want)
 		}
 	}
 }
