@@ -16,10 +16,11 @@ import (
 )
 
 // observe makes the figures of an instance known to a meter, which asks for them when
-// they are wanted: those of the process before there is an instance.
+// they are wanted: before there is an instance those of the process, and that its store is not healthy.
 func observe(meter metric.Meter, r *running, id string, b build) error {
 	f := &figures{meter: meter}
 	info := f.gauge("build.info", "Always 1; the labels describe the program and its instance.")
+	healthy := f.gauge("store.healthy", "1 when the last attempt to commit or to follow succeeded, else 0.")
 	ofProgram := with("version", b.Version, "commit", b.Commit, "go", b.Go, "instance", id)
 	parts := []part{requestFigures(f), storeFigures(f), feedFigures(f), directoryFigures(f)}
 	if f.err != nil {
@@ -27,10 +28,13 @@ func observe(meter metric.Meter, r *running, id string, b build) error {
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(info, 1, ofProgram)
-		if i := r.instance.Load(); i != nil {
-			for _, observe := range parts {
-				observe(o, i)
-			}
+		i := r.instance.Load()
+		o.ObserveInt64(healthy, truth(i != nil && i.Store.Status().Healthy))
+		if i == nil {
+			return nil
+		}
+		for _, observe := range parts {
+			observe(o, i)
 		}
 		return nil
 	}, f.all...)
@@ -122,9 +126,8 @@ func storeFigures(f *figures) part {
 	queue := f.gauge("store.queue_depth", "Transactions that wait.")
 	revision := f.gauge("store.revision", "Revision of the local view.")
 	lag := f.gauge("store.lag_revisions", "How far the local view is behind what the stream leader last told of.")
-	healthy := f.gauge("store.healthy", "1 when the last attempt to commit or to follow succeeded, else 0.")
 	return func(o metric.Observer, i *process) {
-		s, status := i.Store.Stats(), i.Store.Status()
+		s, r := i.Store.Stats(), i.Store.Status().Revision
 		o.ObserveInt64(transactions, int64(s.Commits), with("result", "committed"))
 		o.ObserveInt64(transactions, int64(s.Refusals), with("result", "unchanged"))
 		o.ObserveInt64(transactions, int64(s.Overloaded), with("result", "overloaded"))
@@ -138,9 +141,8 @@ func storeFigures(f *figures) part {
 			o.ObserveInt64(c.figure, int64(c.of(&s)))
 		}
 		o.ObserveInt64(queue, int64(s.Queue))
-		o.ObserveInt64(revision, int64(status.Revision))
-		o.ObserveInt64(lag, int64(behind(status.Revision, s.Leader)))
-		o.ObserveInt64(healthy, truth(status.Healthy))
+		o.ObserveInt64(revision, int64(r))
+		o.ObserveInt64(lag, int64(behind(r, s.Leader)))
 	}
 }
 

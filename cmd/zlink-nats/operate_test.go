@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"log/slog"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -94,6 +97,20 @@ func TestCountersOfAlertsBeginAtZero(t *testing.T) {
 		if got := len(begun.FindAllString(text, -1)); got != want {
 			t.Errorf("%d of %s{%s} begin at 0, want %d", got, m[1], m[2], want)
 		}
+	}
+}
+
+// TestInstanceThatWaitsForItsClusterIsNotHealthy: a figure that is missing raises no alert.
+func TestInstanceThatWaitsForItsClusterIsNotHealthy(t *testing.T) {
+	t.Parallel()
+	e, err := newExports(t.Context(), new(running), "one", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	e.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	if !strings.Contains(w.Body.String(), "\nzlink_store_healthy 0\n") {
+		t.Errorf("not told: zlink_store_healthy 0\n%s", w.Body)
 	}
 }
 
