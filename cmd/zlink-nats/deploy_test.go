@@ -303,10 +303,6 @@ func isStatic(t *testing.T, program string) {
 // TestUnit has systemd look at the unit, with the program where it is here.
 func TestUnit(t *testing.T) {
 	t.Parallel()
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("systemd-analyze is not installed")
-	}
 	program, err := exec.LookPath("zlink-nats")
 	if err != nil {
 		t.Fatal(err)
@@ -318,6 +314,16 @@ func TestUnit(t *testing.T) {
 	const start = "ExecStart=/usr/local/bin/zlink-nats serve\n"
 	if !bytes.Contains(text, []byte(start)) {
 		t.Fatalf("the unit does not have %q", start)
+	}
+	// By default systemd gives up after five starts in ten seconds, as many as there are while NATS is away.
+	for _, setting := range []string{"Restart=always", "StartLimitIntervalSec=0"} {
+		if !bytes.Contains(text, []byte("\n"+setting+"\n")) {
+			t.Errorf("the unit does not have %q", setting)
+		}
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not installed")
 	}
 	unit := filepath.Join(t.TempDir(), "zlink-nats.service")
 	if err := os.WriteFile(unit, bytes.Replace(text, []byte(start), []byte("ExecStart="+program+" serve\n"), 1), 0o600); err != nil {
