@@ -112,8 +112,10 @@ func (s *Store) checkBucket(c jetstream.StreamConfig) Finding {
 		return failing(name, err.Error(), "nats stream edit "+s.stream)
 	}
 	f := fine(name, fmt.Sprintf("replicas: %d", c.Replicas))
-	if c.Replicas != s.opts.Replicas {
+	if c.Replicas < s.opts.Replicas {
 		f.Mend = fmt.Sprintf("nats stream edit %s --replicas %d, or give --replicas %d", s.stream, s.opts.Replicas, c.Replicas)
+	} else if c.Replicas > s.opts.Replicas { // to remove any is nothing to suggest: it is the default that asks for one
+		f.Mend = fmt.Sprintf("give --replicas %d here and to 'zlink-nats serve'", c.Replicas)
 	}
 	return f
 }

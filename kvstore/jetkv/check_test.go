@@ -58,6 +58,27 @@ func TestCheckFindsWhatHasToBeMended(t *testing.T) {
 	}
 }
 
+// Whoever looks without saying how many replicas there should be is not told to remove any.
+func TestReplicasAreNotToBeRemoved(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	cluster := testenv.Cluster(t, 3, testenv.ServerOptions{})
+	o := jetkv.Options{Bucket: bucketName(), Replicas: 2}
+	open(t, cluster.Connect(t), o).stop()
+	o.Logger = slog.New(slog.DiscardHandler)
+	edit := fmt.Sprintf("nats stream edit KV_%s --replicas 3, or give --replicas 2", o.Bucket)
+	for asked, want := range map[int]string{1: "give --replicas 2 here and to 'zlink-nats serve'", 2: "", 3: edit} {
+		o.Replicas = asked
+		for _, f := range jetkv.Check(within(t), cluster.Connect(t), o) {
+			if f.Name == "bucket "+o.Bucket && (!f.OK || f.Mend != want) {
+				t.Errorf("%d asked for: %+v, want %q", asked, f, want)
+			}
+		}
+	}
+}
+
 // That nobody answers says nothing about the stream's settings.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
 	t.Parallel()
