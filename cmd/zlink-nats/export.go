@@ -129,9 +129,15 @@ func (e *exports) tracer() trace.TracerProvider {
 	return e.traces
 }
 
+// scrapesAtOnce is how many scrapes are answered at the same time, further ones with 503: with thousands of nodes each
+// takes some ten megabytes and a processor for half a second, and all of them together would be too late.
+const scrapesAtOnce = 4
+
 // handler answers Prometheus.
 func (e *exports) handler() http.Handler {
-	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{Registry: e.registry, EnableOpenMetrics: true})
+	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
+		Registry: e.registry, EnableOpenMetrics: true, MaxRequestsInFlight: scrapesAtOnce,
+	})
 }
 
 // exportTimeout bounds what is still sent when the service has stopped: a collector that

@@ -10,10 +10,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/zlink/zlink-nats/subjects"
 	"github.com/zlink/zlink-nats/testenv"
@@ -112,6 +114,46 @@ func TestInstanceThatWaitsForItsClusterIsNotHealthy(t *testing.T) {
 	if !strings.Contains(w.Body.String(), "\nzlink_store_healthy 0\n") {
 		t.Errorf("not told: zlink_store_healthy 0\n%s", w.Body)
 	}
+}
+
+// held is a collector that takes until it is let go.
+type held struct{ collecting, letGo chan struct{} }
+
+func (held) Describe(chan<- *prometheus.Desc) {}
+
+func (h held) Collect(chan<- prometheus.Metric) {
+	h.collecting <- struct{}{}
+	<-h.letGo
+}
+
+func TestScrapesAtOnceAreBounded(t *testing.T) {
+	t.Parallel()
+	e, err := newExports(t.Context(), new(running), "one", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := held{make(chan struct{}), make(chan struct{})}
+	e.registry.MustRegister(h)
+	handler := e.handler()
+	scrape := func() int {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+		return w.Code
+	}
+	var wg sync.WaitGroup
+	for range scrapesAtOnce {
+		wg.Go(func() {
+			if code := scrape(); code != http.StatusOK {
+				t.Errorf("one of %d scrapes: %d", scrapesAtOnce, code)
+			}
+		})
+		<-h.collecting
+	}
+	if code := scrape(); code != http.StatusServiceUnavailable {
+		t.Errorf("a further scrape: %d", code)
+	}
+	close(h.letGo)
+	wg.Wait()
 }
 
 // documented checks the table of metrics: names, kinds and labels.
