@@ -49,7 +49,9 @@ func newExports(ctx context.Context, r *running, id string, log *slog.Logger) (*
 	}
 	b := ownBuild()
 	who, err := describe(ctx, id, b)
-	if err != nil {
+	if errors.Is(err, resource.ErrPartialResource) { // what cannot be read is left out, as in all of these variables
+		log.Warn("telemetry", "op", "export", "err", fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
+	} else if err != nil {
 		return nil, err
 	}
 	options := []sdkmetric.Option{

@@ -116,6 +116,24 @@ func TestInstanceThatWaitsForItsClusterIsNotHealthy(t *testing.T) {
 	}
 }
 
+// TestAttributesThatCannotBeReadAreLeftOut: a comma too many keeps no directory from starting.
+//
+// Not parallel: it sets an environment variable.
+func TestAttributesThatCannotBeReadAreLeftOut(t *testing.T) {
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "a=b,")
+	log := new(journal)
+	if _, err := newExports(t.Context(), new(running), "one", slog.New(slog.NewTextHandler(log, nil))); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "OTEL_RESOURCE_ATTRIBUTES: ") {
+		t.Errorf("it does not say so: %s", log)
+	}
+	who, _ := describe(t.Context(), "one", build{}) // the error is what is logged
+	if value, ok := who.Set().Value("a"); !ok || value.AsString() != "b" {
+		t.Errorf("got %s, want a=b among them", who)
+	}
+}
+
 // held is a collector that takes until it is let go.
 type held struct{ collecting, letGo chan struct{} }
 
