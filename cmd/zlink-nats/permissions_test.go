@@ -81,7 +81,11 @@ func TestRolesMayPublishAndSubscribe(t *testing.T) {
 		// What changes rows, or what other clients are told.
 		"$KV.zlink.owner-lease.a":              may("service"),
 		"zlink.v1.feed.changes.spot.a.b":       may("service"),
-		"zlink.v1.changes.spot.a.b":            nil,
+		"zlink.v1.changes.spot.a.b":            may("service"),
+		"zlink.v1.changes.list":                may("service"),
+		"zlink.v1.changes.get":                 may("service"),
+		"zlink.v1.feed.list":                   may("service"),
+		"zlink.v1.instance.read":               may("service"),
 		p.Instance("x", subjects.LeaseClaim):   may("service"),
 		"zlink.v1.instance.x.as.a.lease.claim": may("service"),
 		"_INBOX.reader.x":                      may("service"),
