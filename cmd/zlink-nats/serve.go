@@ -114,8 +114,11 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 // options name.
 func (i *process) connectAndRun(ctx context.Context, opts ...nats.Option) error {
 	external := i.url == ""
-	l, err := connect(&i.config.Connection, append(opts, serviceOptions(i.id, i.log)...)...)
-	if err != nil {
+	l, err := connectUntil(ctx, &i.config.Connection, append(opts, serviceOptions(i.id, i.log)...)...)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
 		mend := "start it, or run one inside the service by leaving out --server, --context, NATS_URL and NATS_CONTEXT"
 		if !external { // it runs, and whom it refuses it tells nothing over a pipe
 			mend = "it runs inside the process and has ended the connection: give the service's user of --server-config, with --user and --password, --nkey or --creds"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -38,15 +39,21 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// started runs a service of three replicas on servers of a cluster until the test ends. It
-// returns its log and how it ended.
-func started(t *testing.T, url string, patient time.Duration) (*journal, <-chan error) {
-	t.Helper()
+// onCluster is a service of three replicas on servers of a cluster.
+func onCluster(url string, patient time.Duration) *config.Config {
 	c := &config.Config{
 		HTTP: config.Off, StartupTimeout: patient, RequestTimeout: time.Second, AwaitTimeout: time.Second,
 		ShutdownTimeout: time.Second, ChangesRetention: time.Minute,
 	}
 	c.Server, c.Timeout, c.Prefix, c.Bucket, c.Replicas = url, 5*time.Second, string(subjects.DefaultPrefix), "zlink", 3
+	return c
+}
+
+// started runs a service on servers of a cluster until the test ends. It returns its log and how
+// it ended.
+func started(t *testing.T, url string, patient time.Duration) (*journal, <-chan error) {
+	t.Helper()
+	c := onCluster(url, patient)
 	ctx, cancel := context.WithCancel(t.Context())
 	log, ended, done := new(journal), make(chan error, 1), make(chan struct{})
 	go func() {
@@ -89,6 +96,37 @@ func TestServiceWaitsForItsCluster(t *testing.T) {
 	case err := <-ended:
 		t.Errorf("ended: %v", err)
 	default:
+	}
+}
+
+// A server that hangs takes connections and says nothing.
+func TestServiceThatConnectsCanBeStopped(t *testing.T) {
+	t.Parallel()
+	hanging, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hanging.Close()
+	url := "nats://" + hanging.Addr().String()
+	c := onCluster(url+","+url+"/2", time.Hour) // two servers, as far as the library knows
+	c.Timeout = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, c, slog.New(slog.DiscardHandler)) }()
+	conn, err := hanging.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("it goes on connecting")
 	}
 }
 
