@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/nats-io/nats-server/v2/server"
@@ -35,7 +36,8 @@ type composed struct {
 		Build       struct {
 			Context, Dockerfile string
 		} `yaml:"build"`
-		DependsOn []string `yaml:"depends_on"`
+		DependsOn []string      `yaml:"depends_on"`
+		Grace     time.Duration `yaml:"stop_grace_period"`
 	} `yaml:"services"`
 	Volumes map[string]any `yaml:"volumes"`
 }
@@ -201,6 +203,9 @@ func TestServerFilesFitTheService(t *testing.T) {
 		}
 		if strings.HasPrefix(name, "zlink") && !isFile(filepath.Join("../../deploy", s.Build.Context, s.Build.Dockerfile)) {
 			t.Errorf("%s is built from %+v, which is not there", name, s.Build)
+		}
+		if most := 10*time.Second + exportTimeout; strings.HasPrefix(name, "zlink") && s.Grace <= most {
+			t.Errorf("%s is killed %v after SIGTERM, and may take %v", name, s.Grace, most)
 		}
 	}
 }
