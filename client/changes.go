@@ -49,6 +49,7 @@ type Changes struct {
 	idle     time.Duration             // see idleCheck
 	created  time.Time                 // of the stream that is followed
 	taken    message                   // the last one
+	name     string                    // of the consumer that was asked for last; empty is none
 	consumer jetstream.Consumer        // the last one that was made; nil before the first
 	messages jetstream.MessagesContext // nil while it is not asked
 	release  func()                    // ends what looks after messages
@@ -176,14 +177,18 @@ func (x *Changes) Next(ctx context.Context) (*Change, error) {
 // Close gives the stream up. It may take a second, when servers do not answer.
 func (x *Changes) Close() {
 	x.drop()
-	if x.consumer == nil {
+	x.forget(context.Background())
+}
+
+// forget removes the consumer, which may be there or not.
+func (x *Changes) forget(ctx context.Context) {
+	if x.name == "" {
 		return
 	}
-	name := x.consumer.CachedInfo().Name
-	x.consumer = nil
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_ = x.c.opts.JetStream.DeleteConsumer(ctx, subjects.ChangesStream, name) // else the server forgets it in time
+	_ = x.c.opts.JetStream.DeleteConsumer(ctx, subjects.ChangesStream, x.name) // else the server forgets it in time
+	x.name = ""
 }
 
 func (x *Changes) drop() {

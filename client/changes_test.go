@@ -275,6 +275,7 @@ func TestConsumerEndsWithTheChanges(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	for range c.MeshNodes.Watch(ctx, wire.MeshNodeListRequest{MeshName: "play"}) {
 		cancel() // at EventSynced
 	}

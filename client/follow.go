@@ -51,9 +51,11 @@ func (x *Changes) consume(ctx context.Context) error {
 	if err := x.verify(ctx, stream); err != nil {
 		return err
 	}
+	x.forget(ctx)       // the one before, if there was one
+	x.name = randomID() // known before the server hears of it: the answer may be lost
 	// The start is a sequence also while nothing has come yet: "new" would begin later each time.
 	x.consumer, err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubjects: x.filters, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: x.next,
+		Name: x.name, FilterSubjects: x.filters, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: x.next,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerLives,
 	})
 	if err != nil {
