@@ -63,6 +63,10 @@ const (
 	EventDesiredSetChanged EventKind = "desiredSetChanged"
 	// EventOwnershipLost: somebody else has a row of this host; Key. A location row is not written again by the runtime.
 	EventOwnershipLost EventKind = "ownershipLost"
+	// EventObjectBound: after a fresh claim an object was bound to the new lease; Object and Token. The host may act for it under this
+	// token. One of its objects of which it hears nothing before the EventOwnerLeaseRenewed of the claim is somebody else's, locked by
+	// a move, or could not be bound yet.
+	EventObjectBound EventKind = "objectBound"
 	// EventOwnerLeaseRenewed: the lease was renewed, or claimed by a heartbeat and what belongs to it brought back.
 	EventOwnerLeaseRenewed EventKind = "ownerLeaseRenewed"
 	// EventOwnerLeaseRenewalFailed: a heartbeat did not renew the lease; Err. [Runtime.Usable] tells whether it is still good.
@@ -83,6 +87,8 @@ var rowEvents = map[Kind]struct{ updated, removed, miss EventKind }{
 type Event struct {
 	Kind    EventKind
 	Key     Key                      // of the row that it is about, if it is about one
+	Object  string                   // text form of the key of a bound object
+	Token   wire.OwnerToken          // that a bound object has from now on
 	Err     error                    // of a failed renewal
 	Desired *peers.DesiredSetChanged // of a changed desired set
 	Dropped int                      // of dropped events

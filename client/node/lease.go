@@ -22,9 +22,9 @@ type hold struct {
 // Admit returns the token under which the host may act now, or [ErrNotLeased]. It is for the moment of the question: ask again
 // before each object message, timer, reservation, commit and move. It costs one look at the clock.
 //
-// The answer is about the lease. While the host had none, the directory may have given an object of it to somebody else, and nobody
-// tells the host. So it may act for an object only while the token is the one that the object was created under, or that its
-// authority has shown since: when the token is another one than before, read the authority.
+// The answer is about the lease. While the host had none, the directory may have given an object of it to somebody else. So the host
+// may act for an object only while the token is the one that the object was created under, that an [EventObjectBound] has told since,
+// or that its authority shows.
 func (r *Runtime) Admit() (wire.OwnerToken, error) {
 	if h := r.held.Load(); h != nil && r.o.Clock() < h.deadline {
 		return h.token, nil

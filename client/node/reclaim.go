@@ -250,7 +250,11 @@ func (r *Runtime) bind(ctx context.Context, c *reclaim, a *wire.Authority) {
 			c.leave(text, true)
 			c.fail(fmt.Errorf("bind %s: %w", text, err))
 			return
-		case current == nil || !r.toBind(c, current):
+		case current == nil:
+			r.events.tell(Event{Kind: EventObjectBound, Object: text, Token: c.lease})
+			c.leave(text, false)
+			return
+		case !r.toBind(c, current):
 			c.leave(text, false)
 			return
 		case current.StoreVersion == a.StoreVersion:

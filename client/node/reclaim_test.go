@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,18 @@ func TestFreshClaimBringsBackDescriptorsThenAuthoritiesThenRows(t *testing.T) {
 				t.Errorf("room %s is not bound: %+v", id, w.authority(id))
 			}
 		}
+		var bound []string
+		for _, e := range told[:len(told)-1] { // before the renewal
+			if strings.HasPrefix(e, "objectBound ") {
+				bound = append(bound, e)
+			}
+		}
+		slices.Sort(bound)
+		lease := w.lease("host").LeaseGeneration
+		equal(t, "objects that the host was told of", bound, []string{
+			fmt.Sprintf("objectBound zla1:s:2:r1 %d", lease), fmt.Sprintf("objectBound zla1:s:2:r2 %d", lease),
+			fmt.Sprintf("objectBound zla1:s:2:r3 %d", lease),
+		})
 		if after := w.authority("r1"); string(after.Payload) != "ready" || after.AuthorityOwnerGeneration != before.AuthorityOwnerGeneration {
 			t.Errorf("got %+v, want the payload and generations of %+v", after, before)
 		}

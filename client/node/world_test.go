@@ -289,6 +289,9 @@ func (w *world) told() []string {
 		if e.Key != (node.Key{}) {
 			text += " " + e.Key.String()
 		}
+		if e.Object != "" {
+			text += fmt.Sprintf(" %s %d", e.Object, e.Token.LeaseGeneration)
+		}
 		list = append(list, text)
 	}
 	w.events = nil
