@@ -8,6 +8,10 @@ NO_RACE = ./cmd/zlink-nats ./domain ./domain/domaintest
 # Tests wait more than they work.
 PARALLEL = -p 4
 
+# Memory is there to save processor time: the checkers and the tests make much garbage and keep little.
+lint test: export GOGC = 400
+lint test: export GOMEMLIMIT = 3GiB
+
 .PHONY: run build check lint test short soak fuzz bench check-bench
 
 run: build ## build and start the service with an embedded NATS server

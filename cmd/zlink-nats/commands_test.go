@@ -68,7 +68,7 @@ func cmdDocument(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := os.ReadFile(filepath.Join("../..", args[1]))
 	ts.Check(err)
 	// Whatever the session leaves running when it fails ends with it.
-	session := "set -e\ntrap 'kill $serve $n1 $n2 2> /dev/null || true' EXIT\n"
+	session := "set -e\ntrap 'kill $serve $n1 $n2 2> /dev/null || true' EXIT\ntrap 'exit 1' INT TERM\n"
 	for _, part := range strings.Split(string(text), "```sh\n")[1:] {
 		block, _, _ := strings.Cut(part, "```")
 		session += block
