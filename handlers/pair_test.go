@@ -1,9 +1,12 @@
 package handlers_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/zlink/zlink-nats/handlers"
 	"github.com/zlink/zlink-nats/kvstore"
@@ -53,8 +56,19 @@ func startPair(t *testing.T, replicas int, edit func(*handlers.Options), nodes .
 		if i == 0 {
 			p.Service = s
 		}
+		p.reach(id)
 	}
 	return p
+}
+
+// reach waits until the client's server knows of the subscriptions of an instance, which may be on another one.
+func (p *pair) reach(id string) {
+	p.t.Helper()
+	subject := subjects.DefaultPrefix.Instance(id, subjects.StatusGet)
+	testenv.Eventually(p.t, patience, func() bool {
+		_, err := p.client.Request(subject, nil, patience)
+		return !errors.Is(err, nats.ErrNoResponders)
+	}, "way to instance", id)
 }
 
 // to sends a request to the i-th instance, as callers are spread over the two.
