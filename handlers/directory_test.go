@@ -94,6 +94,7 @@ func (d *directory) join(id string) *whole {
 		d.Service = i.Service
 	}
 	d.instances = append(d.instances, i)
+	d.reach(id)
 	return i
 }
 

@@ -62,11 +62,11 @@ func startPair(t *testing.T, replicas int, edit func(*handlers.Options), nodes .
 }
 
 // reach waits until the client's server knows of the subscriptions of an instance, which may be on another one.
-func (p *pair) reach(id string) {
-	p.t.Helper()
+func (f *fixture) reach(id string) {
+	f.t.Helper()
 	subject := subjects.DefaultPrefix.Instance(id, subjects.StatusGet)
-	testenv.Eventually(p.t, patience, func() bool {
-		_, err := p.client.Request(subject, nil, patience)
+	testenv.Eventually(f.t, patience, func() bool {
+		_, err := f.client.Request(subject, nil, patience)
 		return !errors.Is(err, nats.ErrNoResponders)
 	}, "way to instance", id)
 }
