@@ -214,10 +214,11 @@ func (k *attempts) over(ctx context.Context, sent bool) *Error {
 	}
 }
 
-// notSent lists the errors of the connection with which a request has certainly reached nobody.
+// notSent lists the errors of the connection with which a request has certainly reached nobody. A closed connection is none of them:
+// it may have been closed while the reply was on its way.
 var notSent = []error{
-	nats.ErrNoResponders, nats.ErrMaxPayload, nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrReconnectBufExceeded,
-	nats.ErrInvalidConnection, nats.ErrBadSubject, nats.ErrHeadersNotSupported,
+	nats.ErrNoResponders, nats.ErrMaxPayload, nats.ErrConnectionDraining, nats.ErrReconnectBufExceeded, nats.ErrInvalidConnection,
+	nats.ErrBadSubject, nats.ErrHeadersNotSupported,
 }
 
 // lost makes an error of a request that got no reply.

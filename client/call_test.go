@@ -167,6 +167,24 @@ func TestUnfencedWriteIsNotRepeated(t *testing.T) {
 	})
 }
 
+// The connection may have been closed after the request was carried out and before the reply came.
+func TestClosedConnectionPromisesNothingOfAWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, client.Options{})
+		w.line.expect(func(ctx context.Context, l *line, m *nats.Msg) (*nats.Msg, error) {
+			if _, err := l.local.RequestMsgWithContext(ctx, m); err != nil {
+				return nil, err
+			}
+			return nil, nats.ErrConnectionClosed
+		})
+		_, err := w.Leases.Claim(t.Context(), wire.LeaseClaimRequest{OwnerID: "a", TTL: 1000})
+		if !errors.Is(err, client.ErrOutcomeUnknown) || errors.Is(err, client.ErrUnavailable) || !errors.Is(err, nats.ErrConnectionClosed) {
+			t.Errorf("got %v, want %v because of %v", err, client.ErrOutcomeUnknown, nats.ErrConnectionClosed)
+		}
+	})
+}
+
 func TestErrorOfACancelledCall(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -39,7 +39,8 @@ type Options struct {
 	// with owner subjects, and good when the NATS user may publish on those alone. Empty: the subjects that anybody may use.
 	OwnerID string
 	// Timeout bounds a call whose context has no deadline, tries and pauses included; at least 1 ms, 0 is [DefaultTimeout].
-	// [Objects.Await] has three times as much.
+	// Operations that take as long as they need, [Objects.Await], those of [Aggregates] and [Owners.RemoveAll], have three times as
+	// much.
 	Timeout time.Duration
 	// TryTimeout bounds the first try of a call, unless the operation takes as long as it needs; each further one gets twice
 	// as much. At least 1 ms, 0 is [DefaultTryTimeout].
